@@ -30,19 +30,19 @@ from typing import Any, NamedTuple
 
 import spacy
 from common import new_parser
+from linking import CHEMICALS, DISEASES, MEDIC, Corpus
 from spacy.language import Language
 
 from spacy_sapbert.documents.docs import primary_id
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.ids import read_labels, split_ids
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.metrics.counts import SetCounts, micro
 from spacy_sapbert.types import NIL, Document
 
-DISEASES = ("dictionaries/medic/medic_06Jul2012.txt.gz", "MEDIC", "Disease")
-CHEMICALS = ("vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", "MeSH", "Chemical")
+_DISEASES, _CHEMICALS = (MEDIC, "MEDIC", "Disease"), (CHEMICALS, "MeSH", "Chemical")
 MATCHER = "concept_matcher"
 # higher than the score of any name that is not equal
 EQUAL = 0.99
@@ -51,30 +51,16 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class Task(NamedTuple):
-    """parts: files of the corpus by the name of the part."""
+    """A corpus, the file of its labels, and its vocabularies, each with its source and type."""
 
-    parts: dict[str, str]
+    corpus: Corpus
     labels: str
     vocabularies: tuple[tuple[str, str, str], ...]
 
 
 TASKS = {
-    "ncbi": Task(
-        {
-            "train": "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz",
-            "dev": "corpora/ncbi_disease/NCBIdevelopset_corpus.txt",
-        },
-        "labels/ncbi_disease.txt",
-        (DISEASES,),
-    ),
-    "bc5cdr": Task(
-        {
-            "train": "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
-            "dev": "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
-        },
-        "labels/bc5cdr.txt",
-        (DISEASES, CHEMICALS),
-    ),
+    "ncbi": Task(DISEASES["ncbi"], "labels/ncbi_disease.txt", (_DISEASES,)),
+    "bc5cdr": Task(DISEASES["bc5cdr"], "labels/bc5cdr.txt", (_DISEASES, _CHEMICALS)),
 }
 
 
@@ -102,7 +88,7 @@ def measure(task: Task, path: Path, arguments: argparse.Namespace) -> dict[str, 
     kb = open_or_build(task, path, arguments.data)
     primary = lru_cache(maxsize=None)(lambda concept_id: primary_id(concept_id, kb))
     labels = {primary(label) for label in read_labels(arguments.data / task.labels)}
-    documents = list(read_corpus(arguments.data / task.parts[arguments.part], "pubtator"))
+    documents = list(read_corpus(arguments.data / getattr(task.corpus, arguments.part), "pubtator"))
     gold = [gold_of(document, primary) for document in documents]
     nlp = make_pipeline(path)
     annotators: dict[str, Annotate] = {"ours": ours(nlp), "plain longest match": LongestMatch(kb)}
@@ -115,13 +101,14 @@ def measure(task: Task, path: Path, arguments: argparse.Namespace) -> dict[str, 
 
 
 def open_or_build(task: Task, path: Path, data: Path) -> KnowledgeBase:
-    if not path.exists():
-        with new_knowledge_base(path) as builder:
-            for vocabulary, source, type in task.vocabularies:
-                for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
-                    builder.add(record._replace(types=(type,)))
-            builder.finish({})
-    return KnowledgeBase(path)
+    if path.exists():
+        return KnowledgeBase(path)
+    records = (
+        record._replace(types=(type,))
+        for vocabulary, source, type in task.vocabularies
+        for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source)
+    )
+    return build_knowledge_base(records, path)
 
 
 def gold_of(document: Document, primary: Callable[[str], str]) -> set[Annotation]:

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import new_parser, over_seeds
-from concepts import SETS, Cell, prepare, row, run
+from common import new_parser, over_seeds, run
+from concepts import SETS, Cell, prepare, row
 from metamaplite import MAPPINGS, annotate
 
 CONFIG = Path(__file__).parents[1] / "configs" / "augment.cfg"

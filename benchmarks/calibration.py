@@ -7,21 +7,20 @@ Probabilities and threshold are fitted on one part and measured on the other. λ
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import spacy
 from common import new_parser
+from linking import DISEASES, read
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
 from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.metrics.calibration import brier_score, calibration_error, reliability
 from spacy_sapbert.types import Document
 
-CORPUS = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz"
+CORPUS = DISEASES["bc5cdr"]
 
 
 def main() -> None:
@@ -41,7 +40,7 @@ def main() -> None:
         "candidates": {"sparse_weight": arguments.sparse_weight},
     }
     linker = nlp.add_pipe("sapbert_linker", config=config).linker  # type: ignore[attr-defined]
-    documents = list(diseases(arguments.data / CORPUS))
+    documents = [one for one in read(arguments.data / CORPUS.train, CORPUS.type) if one.mentions]
     # identifiers of BC5CDR are unique
     judged = {one.doc_id: judge(link_gold_mentions(nlp, [one]), linker) for one in documents}
     draws = [split_documents(documents, arguments.held_out, seed) for seed in range(arguments.draws)]
@@ -51,13 +50,6 @@ def main() -> None:
             for fitting, held in draws
         ]
         print(json.dumps({"method": method, **summary(rows)}, indent=2))
-
-
-def diseases(path: Path) -> Iterator[Document]:
-    for document in read_corpus(path):
-        mentions = tuple(mention for mention in document.mentions if mention.label == "Disease")
-        if mentions:
-            yield document._replace(mentions=mentions)
 
 
 def together(judged: Mapping[str, Judged], documents: Iterable[Document]) -> Judged:

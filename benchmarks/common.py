@@ -1,16 +1,21 @@
-"""What the benchmarks share: the folder of the data, the options that most of them have, and rows of several seeds."""
+"""What the benchmarks share: the data, options, commands, a linker, and rows of several seeds."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacy_sapbert.files.output import kept_result
 from spacy_sapbert.metrics.uncertainty import deviation_of, mean_of
+
+if TYPE_CHECKING:
+    from spacy_sapbert.linking.linker import Linker
 
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
@@ -31,6 +36,23 @@ def new_parser(
         )
         parser.add_argument("--seeds", type=int, default=1, help=about)
     return parser
+
+
+def run(*command: object) -> str:
+    """Run a module of Python with arguments, and return what it prints."""
+    words = [sys.executable, "-m", *map(str, command)]
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def open_linker(kb: Path, encoder: str, index: str = "auto") -> Linker:
+    """Return a linker with n-grams, and with an encoder unless it is 'none'."""
+    # not above: the start of other programs would be measured with it
+    from spacy_sapbert.encoders.encoder import open_encoder
+    from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+    from spacy_sapbert.linking.linker import Linker
+    from spacy_sapbert.linking.storage import open_generator
+
+    return Linker(open_generator(KnowledgeBase(kb), open_encoder(encoder), sparse=True, index=index))
 
 
 def over_seeds(measure: Callable[[int, Path], dict[str, Any]], output: Path, row: str, seeds: int) -> dict[str, Any]:

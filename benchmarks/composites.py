@@ -20,20 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common import new_parser
+from linking import DISEASES, build, read
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.components import Split, decide_by, evaluate_composites
-from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.types import Mention
 
-CORPORA = {
-    "train": "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
-    "dev": "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
-}
-MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
-LABEL = "Disease"
+CORPUS = DISEASES["bc5cdr"]
 
 
 def last_word(text: str) -> tuple[str, ...]:
@@ -69,11 +62,12 @@ def main() -> None:
     arguments = parser.parse_args()
     results = {}
     with TemporaryDirectory() as folder:
-        medic = read_vocabulary(arguments.data / MEDIC, "medic", report=ReadReport())
-        decide = decide_by(str(build_knowledge_base(medic, Path(folder) / "medic.kb").path), arguments.encoder)
-        for part, path in CORPORA.items():
-            documents = read_corpus(arguments.data / path, "pubtator")
-            mentions = [mention for document in documents for mention in document.mentions if mention.label == LABEL]
+        medic = Path(folder) / "medic.kb"
+        build(arguments.data, medic, [])
+        decide = decide_by(str(medic), arguments.encoder)
+        for part, path in {"train": CORPUS.train, "dev": CORPUS.dev}.items():
+            documents = read(arguments.data / path, CORPUS.type)
+            mentions = [mention for document in documents for mention in document.mentions]
             results[part] = measure(mentions, decide)
     print(json.dumps(results, indent=2, ensure_ascii=False))
 

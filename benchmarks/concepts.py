@@ -15,14 +15,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import new_parser, over_seeds
+from common import new_parser, over_seeds, run
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -61,11 +59,6 @@ CELLS = {
     "all": Cell(("mentions", "phrases", "document", "prior")),
     "all, augmented": Cell(("mentions", "phrases", "document", "prior"), augmented=True),
 }
-
-
-def run(*command: str) -> str:
-    finished = subprocess.run([sys.executable, "-m", *command], check=True, stdout=subprocess.PIPE, text=True)
-    return finished.stdout
 
 
 def prepare(args: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,7 +33,7 @@ from spacy.util import minibatch
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.pipeline import evaluate_concepts
-from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document
@@ -44,11 +45,11 @@ BATCH = 32
 
 
 def build(data: Path, path: Path, vocabularies: dict[str, str]) -> None:
-    with new_knowledge_base(path) as builder:
-        for source, vocabulary in vocabularies.items():
-            for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
-                builder.add(record)
-        builder.finish({})
+    read = (
+        read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source)
+        for source, vocabulary in vocabularies.items()
+    )
+    build_knowledge_base(chain.from_iterable(read), path)
 
 
 def read(data: Path, corpus: str) -> list[Document]:

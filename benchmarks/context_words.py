@@ -33,7 +33,7 @@ from unittest import mock
 from zlib import crc32
 
 import numpy as np
-from common import new_parser
+from common import new_parser, open_linker
 from difference import GENES, build_vocabulary
 from linking import CHEMICALS, DISEASES, MEDIC
 
@@ -281,7 +281,7 @@ def measure_homonyms(data: Path, folder: Path, texts: Mapping[str, str], learned
     for type, (vocabulary, corpora) in HOMONYMS.items():
         path = folder / f"{type}.kb"
         build_vocabulary(data, vocabulary, path)
-        linker = Linker(open_generator(KnowledgeBase(path), None, sparse=True))
+        linker = open_linker(path, "none")
         cases = {corpus: list(cases_of(list(read(data, corpus, [type])), linker)) for corpus in corpora}
         concepts = {one.concept_id for some in cases.values() for case in some for one in case.candidates}
         contexts = Contexts(texts, learned, linker.kb, concepts)

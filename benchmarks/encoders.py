@@ -19,14 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from common import new_parser
+from common import new_parser, open_linker
 from difference import CORPORA, MEDIC, build_vocabulary, read
 
 from spacy_sapbert.encoders.encoder import Encoder, open_encoder
 from spacy_sapbert.encoders.folder import local_folder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.training.ranker_trainer import gold_mentions, mention_queries
 from spacy_sapbert.types import Document
 
@@ -114,13 +113,10 @@ def main() -> None:
                 build_vocabulary(arguments.data, corpus.vocabulary, paths[corpus.vocabulary])
         names = random.Random(0).sample(list(KnowledgeBase(paths[MEDIC]).names()), TIMED_NAMES)
         for name in arguments.encoders:
-            encoder = open_encoder(name)
-            row: dict[str, Any] = {"encoder": name, **cost(encoder, names)}
+            row: dict[str, Any] = {"encoder": name, **cost(open_encoder(name), names)}
             for column, corpus in columns.items():
-                generator = open_generator(
-                    KnowledgeBase(paths[corpus.vocabulary]), encoder, sparse=True, index=arguments.index
-                )
-                row[column] = accuracy(Linker(generator), list(read(arguments.data, corpus)))
+                linker = open_linker(paths[corpus.vocabulary], name, arguments.index)
+                row[column] = accuracy(linker, list(read(arguments.data, corpus)))
             row["mean"] = round(float(np.mean([row[column]["acc@1"] for column in columns])), 2)
             rows.append(row)
             print(json.dumps(row), flush=True)

@@ -33,11 +33,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from common import new_parser
-from development import CELLS, SETS
-from difference import GENES, PHENOTYPES, SPECIES, build_vocabulary, dictionary, read
-from left_out import ENCODERS, build, is_one_word, link_texts, open_linker, scores, spellings
+from development import SETS
+from difference import CELLS, GENES, PHENOTYPES, SPECIES, build_vocabulary, read
+from left_out import ENCODERS, is_one_word, link_texts, open_linker, scores, spellings
 from linking import CHEMICALS, MEDIC
 
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.text.words import read_words
 from spacy_sapbert.training.ranker_trainer import mention_queries
@@ -87,9 +88,7 @@ def read_phrases(kind: str) -> Iterator[Phrase]:
 def build_one(data: Path, vocabulary: str, path: Path) -> None:
     if vocabulary == TINY:
         names = enumerate(TINY_NAMES, 1)
-        build((Record(f"T:{number}", (Name(name, "preferred", TINY),)) for number, name in names), path)
-    elif vocabulary == CELLS:
-        build(dictionary(data / vocabulary, "Cellosaurus"), path)
+        build_knowledge_base((Record(f"T:{number}", (Name(name, "preferred", TINY),)) for number, name in names), path)
     else:
         build_vocabulary(data, vocabulary, path)
 

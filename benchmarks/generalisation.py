@@ -5,13 +5,10 @@ pairs. Encoders must then find their concepts, which have other names from other
 name one of the concept's? The candidates are the other names of all concepts of that source, and the names of as many
 other concepts.
 
-The encoder trained without the source is compared with the one that it started from, and with any others. With
---mentions, the queries are the mentions of a list (document, text, id), as often as they occur. The candidates are then
-all names of a knowledge base that has their ids.
+The encoder trained without the source is compared with the one that it started from, and with any others.
 
     python benchmarks/generalisation.py CONFIG OUTPUT --kb KB --pairs PAIRS --encoder ENCODER
         [--compare FOLDER …] [--steps 300] [--source rare|anatomy|chemicals …] [--set NAME=VALUE …]
-        [--mentions LIST --mentions-kb KB]
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ from common import new_parser
 from pretraining import pretrain
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, american
 
@@ -64,18 +60,6 @@ def hold_out(kb: KnowledgeBase, sources: set[str]) -> tuple[HeldOut, set[str]]:
         for name in outside.get(concept_id, ()):
             candidates[name].add(concept_id)
     return HeldOut(rng.sample(asked, min(QUERIES, len(asked))), dict(candidates)), filter
-
-
-def listed(path: Path, kb: KnowledgeBase) -> HeldOut:
-    """path (Path): a table of document, mention and id, without a header, perhaps gzipped."""
-    with open_text(path) as lines:
-        rows = [line.rstrip("\n").split("\t") for line in lines]
-    candidates: dict[str, set[str]] = defaultdict(set)
-    for concept_id in kb.concept_ids():
-        for name in kb.names_of(concept_id):
-            candidates[american(name.text)].add(concept_id)
-    queries = [(text, found[0]) for _, text, cui in rows if (found := kb.find_id(cui))]
-    return HeldOut(queries, dict(candidates))
 
 
 def write_pairs(pairs: Path, without: set[str], path: Path) -> int:
@@ -116,8 +100,6 @@ def main() -> None:
     parser.add_argument(
         "--source", action="append", choices=list(SOURCES), help="Source to leave out. Repeatable. Default: all."
     )
-    parser.add_argument("--mentions", type=Path, help="List of mentions, such as MedMentions.")
-    parser.add_argument("--mentions-kb", help="Knowledge base with their ids, such as UMLS.")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument(
         "--set", action="append", default=[], help="Setting of the config, such as pretrain.seed=1. Repeatable."
@@ -125,18 +107,14 @@ def main() -> None:
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
-    if args.mentions:
-        task = listed(args.mentions, KnowledgeBase(args.mentions_kb))
-        folders = [args.encoder, *args.compare]
-        scores = {folder: accuracy(TransformerEncoder(folder), task) for folder in folders}
-        results["mentions"] = {"queries": len(task.queries), "candidates": len(task.candidates), "acc@1": scores}
     for name in args.source or SOURCES:
         task, filter = hold_out(KnowledgeBase(args.kb), SOURCES[name])
         pairs = args.output / f"{name}.txt"
         counts = {"queries": len(task.queries), "candidates": len(task.candidates)}
         paths = {"encoder": args.encoder, "pairs": str(pairs)}
         counts["pairs"] = write_pairs(args.pairs, filter, pairs)
-        trained = pretrain(args.config, args.output / name, {"max_steps": args.steps, "teacher": None}, paths, args.set)
+        settings = {"max_steps": args.steps, "teacher": None}
+        trained = pretrain(args.config, args.output / name, settings, paths, args.set, seed=0)
         encoders = {"untrained": args.encoder, "trained": str(trained), **{one: one for one in args.compare}}
         scores = {label: accuracy(TransformerEncoder(folder), task) for label, folder in encoders.items()}
         results[name] = {**counts, "acc@1": scores}

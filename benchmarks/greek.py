@@ -31,7 +31,7 @@ from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.settings import SPARSE_WEIGHT
 from spacy_sapbert.text.normalize import GREEK, spell_out_greek
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
 LETTERS = dict(zip(map(spell_out_greek, "αβγδεζηθικλμνξοπρστυφχψω"), "αβγδεζηθικλμνξοπρστυφχψω", strict=True))
 # as words of their own, lower-case or with a capital: PI is phosphatidylinositol
@@ -101,7 +101,7 @@ def generators(kb: KnowledgeBase, encoder: str) -> dict[str, CandidateGenerator]
     form = TransformerEncoder(encoder).text_normalizer.removesuffix(GREEK)
     for label, suffix in (("kept", ""), ("spelled out", GREEK)):
         vectors = cached_name_vectors(kb, TransformerEncoder(encoder, text_normalizer=form + suffix))
-        ngrams = cached_ngram_index(kb, TEXT_NORMALIZER.removesuffix(GREEK) + suffix)
+        ngrams = open_ngram_index(kb, TEXT_NORMALIZER.removesuffix(GREEK) + suffix)
         made[label] = CandidateGenerator(kb, ngrams, vectors, sparse_weight=SPARSE_WEIGHT)
     return made
 

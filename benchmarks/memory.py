@@ -30,7 +30,7 @@ from rich.console import Console
 from spacy.language import Language
 
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.evaluation.plots import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
+from spacy_sapbert.evaluation.plots import curve_style, in_style, legend_above, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,7 +117,7 @@ def draw(results: list[dict[str, Any]]) -> Figure:
     panel.set(xlabel="documents", ylabel="private memory (MB)")
     panel.set_ylim(bottom=0)
     panel.xaxis.set_major_formatter("{x:,.0f}")
-    legend_above(figure, panel)
+    legend_above(figure, panel, columns=2)
     return figure
 
 
@@ -133,9 +133,6 @@ def main() -> None:
     parser.add_argument("--against", type=Path, nargs="*", default=[], help="outputs of other runs, for the figure")
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
-
-    if args.figure:
-        check_ending(args.figure)  # before hours of work
     nlp = spacy.load(args.pipeline, exclude=args.without)
     stream = texts(sentences(args.texts), args.seed)
     list(nlp.pipe(islice(stream, 10)))  # opens everything

@@ -25,12 +25,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import new_parser
+from common import new_parser, open_linker
 
-from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.text.words import joined_letters, read_words
 from spacy_sapbert.types import Link
@@ -209,7 +207,7 @@ def main() -> None:
     results: dict[str, Any] = {"encoder": arguments.encoder}
     rows: list[dict[str, Any]] = []
     for path in arguments.kb:
-        linker = Linker(open_generator(KnowledgeBase(path), open_encoder(arguments.encoder), sparse=True))
+        linker = open_linker(path, arguments.encoder)
         results[path.stem] = measure_vocabulary(linker, arguments.data, arguments.sample, arguments.seed, rows)
     if arguments.wrong:
         lines = (json.dumps(row | {"numbers": sorted(row["numbers"])}, ensure_ascii=False) + "\n" for row in rows)

@@ -34,7 +34,7 @@ from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, american
 from spacy_sapbert.training.development_accuracy import NearestName
-from spacy_sapbert.training.run_files import LOG_FILE, read_log
+from spacy_sapbert.training.run_files import read_log
 
 
 def miner(margin: float | None) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def pretrain(
 
 
 def measure(encoder: Path, sets: Measures) -> dict[str, Any]:
-    lines = [line for line in read_log(encoder.parent / LOG_FILE) if "loss" in line]
+    lines = [line for line in read_log(encoder.parent / "log.jsonl") if "loss" in line]
     mined = sum(line["mined_pairs"] for line in lines) / len(lines)
     spent = {"steps": len(lines), "minutes": round(lines[-1]["minutes"], 1), "mined_pairs_a_step": round(mined)}
     return {**score(str(encoder), sets), **spent}

@@ -32,7 +32,7 @@ from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
 from spacy_sapbert.training.pair_table import PairTable, read_pair_file, shuffled_batches
-from spacy_sapbert.training.run_files import LOG_FILE, json_lines, read_log
+from spacy_sapbert.training.run_files import json_lines, read_log
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
 LENGTH = 25
@@ -95,7 +95,7 @@ def ours(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace
     )
     with TemporaryDirectory() as folder:
         run.train(Path(folder))
-        lines = read_log(Path(folder) / LOG_FILE)
+        lines = read_log(Path(folder) / "log.jsonl")
     seconds = sum(line["pairs"] / line["pairs_per_s"] for line in lines)
     watch.seconds["in all"] += seconds
     return sum(line["pairs"] for line in lines) / seconds

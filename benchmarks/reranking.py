@@ -25,13 +25,11 @@ from typing import Any, NamedTuple
 
 import difference
 import numpy as np
-from common import new_parser, over_seeds
+from common import new_parser, open_linker, over_seeds
 
-from spacy_sapbert.encoders.encoder import open_encoder
-from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.ranker import Ranker
-from spacy_sapbert.linking.storage import open_generator, with_mentions
+from spacy_sapbert.linking.storage import with_mentions
 from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from spacy_sapbert.training.ranker_trainer import folds_of, mention_queries, train_ranking
@@ -52,10 +50,6 @@ class Measured(NamedTuple):
     mentions: np.ndarray
     lenient: np.ndarray
     strict: np.ndarray
-
-
-def open_linker(kb: Path, encoder: str) -> Linker:
-    return Linker(open_generator(KnowledgeBase(kb), None if encoder == "none" else open_encoder(encoder), sparse=True))
 
 
 def measure(

@@ -62,7 +62,7 @@ import numpy as np
 from common import new_parser
 from peers import ONE_THREAD
 
-from spacy_sapbert.evaluation.plots import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
+from spacy_sapbert.evaluation.plots import curve_style, in_style, legend_above, new_figure, save_figure
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -438,9 +438,9 @@ def reworded(drawn: random.Random, name: str) -> str:
 def step_ngrams(job: Job) -> dict[str, Any]:
     """Count the n-grams of all names and build the sparse index."""
     from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
-    from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+    from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
-    return _built(lambda: cached_ngram_index(job.kb, TEXT_NORMALIZER).folder)
+    return _built(lambda: open_ngram_index(job.kb, TEXT_NORMALIZER).folder)
 
 
 def step_vectors(job: Job) -> dict[str, Any]:
@@ -800,8 +800,6 @@ def main() -> None:
         KINDS["encoder"] = job.encoder
         print(json.dumps(STEPS[step](job)))
         return
-    if arguments.figure:
-        check_ending(arguments.figure)  # before hours of work
     with TemporaryDirectory() as temporary:
         folder = (arguments.folder or Path(temporary)).resolve()
         results = {}

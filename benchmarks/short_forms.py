@@ -14,15 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import new_parser
+from common import new_parser, open_linker
 from linking import CHEMICALS, CORPORA, MEDIC, build, read
 from reranking import OUTSIDE, OUTSIDE_IDS, gain, measure
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.encoders.encoder import open_encoder
-from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.text.words import is_acronym
 from spacy_sapbert.training.ranker_trainer import mention_queries
@@ -75,7 +72,7 @@ def main() -> None:
         for type, vocabulary in VOCABULARIES.items():
             path = Path(folder, type)
             build(data, path, [], vocabulary)
-            linker = Linker(open_generator(KnowledgeBase(path), open_encoder("starter"), sparse=True))
+            linker = open_linker(path, "starter")
             for (name, of_type), documents in found.items():
                 if of_type == type:
                     print(json.dumps({"corpus": name, "type": type, **compare(linker, documents)}), flush=True)

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common import new_parser
-from development import CELLS, pipelines_of
-from difference import CORPORA, Corpus, read
+from development import pipelines_of
+from difference import CELLS, CORPORA, Corpus, read
 from spacy.language import Language
 
 from spacy_sapbert.linking import ties

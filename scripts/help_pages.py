@@ -31,7 +31,8 @@ def commands() -> Iterator[tuple[list[str], Any]]:
 def _below(words: list[str], command: Any) -> Iterator[tuple[list[str], Any]]:
     yield words, command
     for name, subcommand in getattr(command, "commands", {}).items():
-        yield from _below([*words, name], subcommand)
+        if not getattr(subcommand, "hidden", False):  # an old name
+            yield from _below([*words, name], subcommand)
 
 
 def help_pages() -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeVar, get_args, get_type_hints
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import SettingError
 
 Block = TypeVar("Block", bound="SettingsBlock")
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 @dataclass
@@ -30,10 +33,7 @@ class SettingsBlock:
                 raise SettingError(
                     setting=name, component=component, value=repr(setting), wanted=f"one of {', '.join(known)}"
                 )
-            kinds = get_args(hints[setting]) or (hints[setting],)
-            if not any(type(value) is kind or (kind is float and type(value) is int) for kind in kinds):
-                wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-                raise SettingError(setting=f"{name}.{setting}", component=component, value=repr(value), wanted=wanted)
+            check_type(component, f"{name}.{setting}", value, hints[setting])
         block = cls(**values)
         block.check(component, f"{name}.")
         return block
@@ -57,6 +57,32 @@ class SettingsBlock:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as a config has them."""
         return asdict(self)
+
+
+def check_type(owner: str, setting: str, value: Any, hint: Any) -> None:
+    """Check that a setting has its type, if that is a plain one: a text, a number, a truth value or None.
+
+    Args:
+        owner: What the setting is of, for the message.
+        setting: The name of the setting, for the message.
+        value: The value.
+        hint: The annotation of the setting.
+    """
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if not _PLAIN.issuperset(kinds):
+        return
+    try:
+        _type(hint).validate_python(value)
+    except ValueError as error:
+        wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise SettingError(setting=setting, component=owner, value=repr(value), wanted=wanted) from error
+
+
+@cache
+def _type(hint: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter  # imported here, because a vocabulary needs none of it
+
+    return TypeAdapter(hint, config=ConfigDict(strict=True))
 
 
 def check_counts(owner: str, **counts: int | None) -> None:

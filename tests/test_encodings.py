@@ -10,9 +10,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli import app
-from spacy_sapbert.documents.formats import InputFormat
+from spacy_sapbert.documents.formats import ANNOTATED
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.documents.reader import FORMATS, read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import check_encoding, open_text
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
@@ -69,7 +69,7 @@ def test_lines_of_bytes_may_have_a_mark(tmp_path):
     assert record.concept_id == "C9000001"
 
 
-@pytest.mark.parametrize("format", [None, *FORMATS])
+@pytest.mark.parametrize("format", [None, *ANNOTATED, "docbin", "ncbi"])
 def test_corpora(file, format):
     with pytest.raises(SapbertError, match="no such encoding"):
         list(read_corpus(file, format, encoding="hex"))
@@ -79,7 +79,7 @@ def test_corpora(file, format):
 def test_documents(file, format):
     problems = Problems(Console(file=io.StringIO()), strict=True)
     with pytest.raises(SapbertError, match="no such encoding"):
-        list(read_documents(file, ReadOptions(InputFormat(format), encoding="hex"), problems))
+        list(read_documents(file, ReadOptions(format, encoding="hex"), problems))
 
 
 @pytest.mark.parametrize(

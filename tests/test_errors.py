@@ -1,9 +1,12 @@
 import pickle
+import re
+from pathlib import Path
 from string import Formatter
 
 import pytest
 
-from spacy_sapbert.errors import CannotReadError, ChoiceError, FamilyError, MissingExtraError, SapbertError
+import spacy_sapbert
+from spacy_sapbert.errors import CannotReadError, ChoiceError, FamilyError, MissingExtraError, SapbertError, messages
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,9 @@ def test_every_family_can_be_caught_and_comes_back_from_another_process(family):
     assert isinstance(error, SapbertError)
     back = pickle.loads(pickle.dumps(error))
     assert (type(back), str(back)) == (family, str(error))
+
+
+def test_the_package_names_only_codes_that_exist():
+    files = Path(spacy_sapbert.__file__).parent.rglob("*.py")
+    named = {code for path in files for code in re.findall(r"\b[EW][1-6]\d\d\b", path.read_text(encoding="utf-8"))}
+    assert named == messages().keys()

@@ -18,7 +18,7 @@ from spacy_sapbert.pipeline.assemble import assemble
 PACKAGE = Path(spacy_sapbert.__file__).parent
 TRIPS = Path(__file__).with_name("trips.py")
 
-MOST_LINES = 56_488  # of all modules
+MOST_LINES = 56_098  # of all modules
 MEAN = 3.83  # complexity of functions, methods and classes, as `radon cc -a` counts it
 C = 20  # the highest complexity of radon's rank C
 ABOVE_C: dict[str, int] = {}

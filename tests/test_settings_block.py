@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 
 import pytest
+import spacy
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.settings_block import SettingsBlock
@@ -26,8 +27,26 @@ def test_what_is_missing_has_its_default():
         ({"width": 0}, "sizes.width", "above 0"),
         ({"height": 1}, "sizes.height", "above the width"),
         ({"depth": 1}, "depth", "one of width, height"),
+        ({"width": True}, "sizes.width", "int"),
     ],
 )
 def test_a_setting_that_cannot_be(values, setting, wanted):
     with pytest.raises(SapbertError, match=rf"E406.*{setting}.*{wanted}"):
         Sizes.read("component", "sizes", values)
+
+
+@pytest.mark.parametrize(
+    ("component", "setting", "value", "wanted"),
+    [
+        ("sapbert_linker", "threshold", "0.7", "float or null"),
+        ("sapbert_linker", "k", "7", "int"),
+        ("concept_retriever", "k", "7", "int"),
+        ("concept_matcher", "min_length", "3", "int"),
+        ("repeated_mentions", "min_share", "0.2", "float"),
+        ("abbreviation_resolver", "min_precision", "0.9", "float"),
+        ("composite_splitter", "max_splits", "6", "int"),
+    ],
+)
+def test_a_number_in_quotes(component, setting, value, wanted):
+    with pytest.raises(SapbertError, match=rf"E406.*{setting} of {component} is '{value}'; it must be {wanted}\."):
+        spacy.blank("en").add_pipe(component, config={setting: value})

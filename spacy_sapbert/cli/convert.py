@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..documents.formats import files_of, is_companion, others_message
-from ..documents.reader import FORMATS, DocumentIds, read_corpus
+from ..documents.reader import DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
 from ..files.console import show_problems, table_of_numbers, track
 from ..files.output import refuse_input
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
-from .inputs import Ids, Prefixes, renamed, split_pairs
+from .inputs import CorpusFormat, Ids, Prefixes, renamed, split_pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -30,9 +30,7 @@ _SHOWN_REASONS = 3
 def convert(
     inputs: Annotated[list[Path], typer.Argument(help="Corpus files, plain or gzipped, or folders of them.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write.")],
-    format: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
-    ] = None,
+    format: CorpusFormat = None,
     lang: Annotated[str, typer.Option(help="Language of the tokenizer, such as en.")] = "en",
     tokenizer: Annotated[
         str | None, typer.Option(help="Another tokenizer, by its registered name (@tokenizers in a config).")

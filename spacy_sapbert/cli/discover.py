@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..documents.formats import InputFormat
+from ..documents.formats import format_named
 from ..documents.input_documents import Problems, read_all
-from ..errors import ChoiceError, Errors, SapbertError
+from ..errors import Errors, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
 from ..kb.new_names import Discovery, table_lines
@@ -55,9 +55,8 @@ class DiscoverySettings:
     def __post_init__(self) -> None:
         check_counts("discover", min_documents=self.min_documents, n_process=self.n_process)
         check_rules(self, ("similarity", 0 <= (self.similarity or 0) <= 1, "between 0 and 1"))
-        formats = [format.value for format in InputFormat]
-        if self.format is not None and self.format not in formats:
-            raise ChoiceError(given=self.format, what="format of documents", choices=formats)
+        if self.format is not None:
+            format_named(self.format)
 
 
 def discover(
@@ -77,15 +76,14 @@ def discover(
     """
     settings: DiscoverySettings = resolve(ctx, config, "discover", DiscoverySettings)[1]
     types = [settings.types] if isinstance(settings.types, str) else settings.types
-    format = InputFormat(settings.format) if settings.format else None
     problems = Problems(stderr_console(), strict=settings.strict)
-    reading = reading_options(corpus, format, settings.columns, settings.encoding, gold=settings.gold)
+    reading = reading_options(corpus, settings.format, settings.columns, settings.encoding, gold=settings.gold)
     sources = [(path, reading) for path in corpus]
     refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
     from ..runs.document_linker import NO_LIMIT, LinkSettings, linker_of
     from ..runs.file_run import ChunkWork
 
-    given = settings.gold or format is InputFormat.names
+    given = settings.gold or settings.format == "names"
     linking = LinkSettings(
         pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=settings.similarity
     )

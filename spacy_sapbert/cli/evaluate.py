@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import wraps
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +18,10 @@ from ..encoders.encoder import Encoder, open_encoder
 from ..errors import EmptyError, OptionError
 from ..evaluation.compare import compare_predictions
 from ..evaluation.components import decide_by, evaluate_abbreviations, evaluate_composites
-from ..evaluation.separation import cosines_of_pairs, evaluate_separation, read_name_pairs
+from ..evaluation.separation import evaluate_separation, read_name_pairs
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
-from ..metrics.separation import Separation, as_measures
+from ..metrics.separation import as_measures
 from ..types import has_type
 from .configs import ConfigCommand
 from .evaluate_pipeline import concepts, folds, pipeline
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
 SHARES = ("link_acc", "link_strict", "link_recall")
-_PIPELINES, _COMPONENTS, _TRAINING = "Pipelines", "Components", "Training"
 
 evaluate = typer.Typer(
     help="Measure pipelines on annotated corpora, and encoders on pairs of names.", no_args_is_help=True
 )
 
 
-@evaluate.command("linking", rich_help_panel=_PIPELINES)
+@evaluate.command("linking")
 def linking(
     pipeline: PipelineName,
     corpus: Corpus,
@@ -69,11 +69,10 @@ def linking(
         show(_linking_table(result), result)
 
 
-evaluate.command("pipeline", rich_help_panel=_PIPELINES)(pipeline)
-evaluate.command("concepts", rich_help_panel=_PIPELINES)(concepts)
+evaluate.command("pipeline")(pipeline)
+evaluate.command("concepts")(concepts)
 
 
-@evaluate.command("belb", rich_help_panel=_PIPELINES)
 def belb(
     folder: Annotated[Path, typer.Argument(help="Folder that BELB's scripts filled; it has the folder `processed`.")],
     output: Output = None,
@@ -101,10 +100,7 @@ def belb(
             stderr_console().print(f"{name} was not measured: {reason}", markup=False, soft_wrap=True)
 
 
-evaluate.command("folds", cls=ConfigCommand, rich_help_panel=_PIPELINES)(folds)
-
-
-@evaluate.command("compare", rich_help_panel=_PIPELINES)
+@evaluate.command("compare")
 def compare(
     a: Annotated[
         Path,
@@ -123,32 +119,22 @@ def compare(
         show(_comparison_table(result), result)
 
 
-@evaluate.command("training", rich_help_panel=_TRAINING)
 def training(
     log: Annotated[Path, typer.Argument(help="Log file from the logger of the linker's config (--paths.log).")],
     output: Output = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="File for a plot of accuracy and candidate recall: .svg, .png or .pdf.")
-    ] = None,
 ) -> None:
     """Show the training of a linker: the measures of each epoch, and candidates of chosen mentions."""
     from ..evaluation.candidate_log import best, by_epoch, read_candidate_log
-    from ..evaluation.plots import check_ending, draw_linking_scores, save_figure
 
-    if plot:
-        check_ending(plot)
     with results_to(output, [log]) as show:
         lines = read_candidate_log(log)
         epochs = by_epoch(lines)
-        if plot:
-            save_figure(draw_linking_scores(lines), plot)
         for mention in epochs[-1]["candidates"]:
             stderr_console().print(_candidates_table(mention, epochs))
         top = {name: value for name, value in best(lines).items() if name != "candidates"}
         show(_training_table(epochs), {"evaluations": len(lines), "best": top, "epochs": epochs})
 
 
-@evaluate.command("abbreviations", rich_help_panel=_COMPONENTS)
 def abbreviations(
     corpus: Annotated[Path, typer.Argument(help="Corpus of short and long forms, in the format of MED1250.")],
     output: Output = None,
@@ -162,7 +148,6 @@ def abbreviations(
         show(_scores_table(result), result)
 
 
-@evaluate.command("composites", rich_help_panel=_COMPONENTS)
 def composites(
     corpus: Corpus,
     output: Output = None,
@@ -304,39 +289,22 @@ def _belb_table(result: Mapping[str, Any]) -> Table:
     return table
 
 
-# --- separation
-
-_CLUSTERS = 10  # colors that an eye can tell apart
-
-
-@evaluate.command("separation", rich_help_panel=_TRAINING)
 def separation(
     encoder: Annotated[str, typer.Argument(help="Encoder: 'starter', a folder or a hub name.")],
     pairs: Annotated[Path, typer.Argument(help="Pairs of synonyms, id||name||name, such as eval.txt from `pairs`.")],
     output: Output = None,
     others: Annotated[list[str] | None, typer.Option("--and", help="Another encoder to measure. Repeatable.")] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for plots, as .svg and .png, also of plot.txt and train.txt in the folder of the pairs."
-        ),
-    ] = None,
 ) -> None:
     """Measure how well an encoder separates synonyms from names of different concepts.
 
     Cosines range from -1 to 1. Overlap, AUC and the equal error rate are percentages.
     With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
-    The plots are a histogram, a heat map of the pairs in plot.txt, and the largest concepts of train.txt.
     """
     with results_to(output, [pairs]) as show:
         read = read_name_pairs(pairs)
-        draw = _pictures(plots, pairs) if plots else None
         encoders = _open([encoder, *(others or [])])
-        separations = {label: evaluate_separation(opened, read) for label, opened in encoders.items()}
-        if draw:
-            draw(encoders, separations)
-        measures = {label: as_measures(separation) for label, separation in separations.items()}
-        first = {**next(iter(measures.values())), "same_name": read.same_name}
+        measures = {name: as_measures(evaluate_separation(opened, read)) for name, opened in encoders.items()}
+        first = {**measures[encoder], "same_name": read.same_name}
         show(_separation_table(measures), {**first, "encoders": measures} if others else first)
 
 
@@ -350,31 +318,6 @@ def _open(names: Sequence[str]) -> dict[str, Encoder]:
             raise OptionError(remedy, option=f"The encoder {name!r}", reason="it has no vectors")
         encoders[name] = opened
     return encoders
-
-
-def _pictures(folder: Path, pairs: Path) -> Callable[[Mapping[str, Encoder], Mapping[str, Separation]], None]:
-    """Return a function that draws all pictures. Errors are raised now, before the encoders run."""
-    from ..evaluation import plots
-    from ..evaluation.plots import prepare_folder, save_both
-
-    prepare_folder(folder)
-    heat, clusters = pairs.with_name("plot.txt"), pairs.with_name("train.txt")
-    few = read_name_pairs(heat) if heat.is_file() else None
-    if few:
-        plots.check_heat_map(few, heat)
-    names = plots.names_of_largest_concepts(read_name_pairs(clusters), _CLUSTERS) if clusters.is_file() else None
-
-    def draw(encoders: Mapping[str, Encoder], separations: Mapping[str, Separation]) -> None:
-        save_both(plots.draw_histograms(separations), folder / "separation")
-        if few:
-            cosines = {label: cosines_of_pairs(encoder, few) for label, encoder in encoders.items()}
-            save_both(plots.draw_heat_maps(few, cosines), folder / "heat_map")
-        if names:
-            texts = [name for some in names.values() for name in some]
-            vectors = {label: encoder.encode(texts) for label, encoder in encoders.items()}
-            save_both(plots.draw_clusters(names, vectors), folder / "clusters")
-
-    return draw
 
 
 def _separation_table(measures: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -393,3 +336,33 @@ def _separation_table(measures: Mapping[str, Mapping[str, Any]]) -> Table:
     positive, negative = (next(iter(measures.values()))[kind]["n"] for kind in ("positive", "negative"))
     table.caption = f"{positive:,} pairs of synonyms, {negative:,} of names of different concepts"
     return table
+
+
+# --- groups of commands
+
+
+def _renamed(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """Return a command that also prints its present name."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        stderr_console().print(f"This command is now `evaluate {name}`.")
+        command(*args, **kwargs)
+
+    return run
+
+
+_GROUPS: dict[str, tuple[str, tuple[Callable[..., None], ...]]] = {
+    "corpus": ("Measure linking on a corpus in parts, and on those of BELB.", (belb, folds)),
+    "components": (
+        "Measure parts of a pipeline: abbreviations, composites, encoders, and the training of a linker.",
+        (abbreviations, composites, separation, training),
+    ),
+}
+for _group, (_help, _commands) in _GROUPS.items():
+    _typer = typer.Typer(no_args_is_help=True)
+    evaluate.add_typer(_typer, name=_group, help=_help)
+    for _command in _commands:
+        _name, _class = _command.__name__, ConfigCommand if _command is folds else None
+        _typer.command(_name, cls=_class)(_command)
+        evaluate.command(_name, cls=_class, hidden=True)(_renamed(_command, f"{_group} {_name}"))

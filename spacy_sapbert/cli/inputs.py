@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..documents.formats import INPUT_SUFFIXES, InputFormat, files_of, suffix_format, unknown_format
-from ..documents.reader import FORMATS, DocumentIds, read_corpus
+from ..documents.formats import (
+    ANNOTATED,
+    INPUT_FORMATS,
+    INPUT_SUFFIXES,
+    OUTPUT_FORMATS,
+    files_of,
+    format_named,
+    suffix_format,
+    unknown_format,
+)
+from ..documents.reader import DocumentIds, read_corpus
 from ..documents.source import ReadOptions, Report
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
 from ..files.console import stderr_console
@@ -28,6 +37,7 @@ _FORMAT_HELP = (
     "labelstudio, prodigy, pubannotation, doccano: files of annotation tools. "
     f"Default: by the ending of each file name ({', '.join(INPUT_SUFFIXES)}). For .xml, the first element decides."
 )
+_TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 _COLUMN_HELP = (
     "Column of a table, or key in jsonl, that is the text, the id or the title, such as text=abstract. For names and "
     "tables without a header, its number. Default: the columns with these names; 1 for names. Repeatable."
@@ -36,9 +46,23 @@ _ENCODING_HELP = "Encoding of text files, such as latin-1. Default: UTF-8, or as
 
 _FIELDS = ("text", "id", "title")
 
+
+def _format_option(help: str, known: Sequence[str], what: str) -> Any:
+    """Return an option whose value is one of the known formats, or another name of it."""
+
+    def parse(name: str) -> str:
+        try:
+            return format_named(name, known, what)
+        except ChoiceError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return typer.Option(metavar=f"[{'|'.join(known)}]", parser=parse, help=help)
+
+
 Pipeline = Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")]
 Inputs = Annotated[list[Path], typer.Argument(help=_INPUTS_HELP)]
-Format = Annotated[InputFormat | None, typer.Option(help=_FORMAT_HELP)]
+Format = Annotated[str | None, _format_option(_FORMAT_HELP, INPUT_FORMATS, "format of documents")]
+To = Annotated[str | None, _format_option(_TO_HELP, OUTPUT_FORMATS, "format of links")]
 Strict = Annotated[bool, typer.Option(help="Stop at the first broken record.")]
 DisplayLanguage = Annotated[
     str | None,
@@ -62,7 +86,7 @@ CodeMapping = Annotated[
 
 Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]
 CorpusFormat = Annotated[
-    str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
+    str | None, typer.Option("--format", help=f"One of {', '.join(ANNOTATED)}. Default: guessed from the file.")
 ]
 Type = Annotated[str | None, typer.Option(help="Use only mentions of this type.")]
 Ids = Annotated[
@@ -103,7 +127,7 @@ def renamed(document: Document, names: Mapping[str, str], prefixes: Mapping[str,
 
 def reading_options(
     inputs: Sequence[Path],
-    format: InputFormat | None = None,
+    format: str | None = None,
     column: list[str] | None = None,
     encoding: str | None = None,
     *,
@@ -124,7 +148,7 @@ def reading_options(
         elif path != STDIN and not os.path.isfile(path):
             raise NotFoundError(what=f"file or folder {path}", remedy="Check the path, or use `-` for standard input.")
         check_encoding(path, encoding or "utf-8")
-    if format is InputFormat.names:
+    if format == "names":
         named = "text" in columns and not columns["text"].isdecimal()
         for field, number in columns.items():
             if not named and not (number.isascii() and number.isdecimal() and int(number) > 0):
@@ -132,11 +156,11 @@ def reading_options(
                 raise OptionError(option=f"--column {field}", reason=reason)
     for path in inputs:
         if not (format or suffix_format(path) or os.path.isdir(path)):
-            raise unknown_format(path, [format.value for format in InputFormat])
+            raise unknown_format(path, INPUT_FORMATS)
     return options
 
 
-def _check_folder(folder: Path, format: InputFormat | None) -> None:
+def _check_folder(folder: Path, format: str | None) -> None:
     found = files_of(folder, lambda *_: None)
     if not any(format or suffix_format(path) for path in found):
         raise SapbertError(Errors.E509.format(path=folder, endings=", ".join(INPUT_SUFFIXES)))

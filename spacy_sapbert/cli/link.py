@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..documents.formats import OutputFormat
 from ..errors import SapbertError
 from ..files.console import show, stderr_console
 from ..files.output import open_output
@@ -32,6 +31,7 @@ from .inputs import (
     NProcess,
     Pipeline,
     Strict,
+    To,
     reading_options,
 )
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from ..kb.knowledge_base import KnowledgeBase
 
-_TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 _OUTPUT_HELP = (
     "File to write, or folder with --engine, or postgresql:// address of a table NOTE_NLP. Default: standard output."
 )
@@ -60,7 +59,7 @@ def link(
     pipeline: Pipeline,
     inputs: Inputs,
     format: Format = None,
-    to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
+    to: To = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help=_OUTPUT_HELP)] = None,
     resume: Annotated[bool | None, typer.Option("--resume/--restart", help=_RESUME_HELP)] = None,
     strict: Strict = False,

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
-from ..documents.formats import InputFormat, OutputFormat, output_format
+from ..documents.formats import output_format
 from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..errors import EmptyError, OptionError, requiring
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
@@ -30,7 +30,7 @@ from ..review.export import mention_records, name_rows, review_report, reviewed_
 from ..review.queue import ORDERS, Record, read_links
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from ..types import Document
-from .inputs import Format, reading_options
+from .inputs import Format, To, reading_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 PAGE = "page"
 _MAX_CONNECTIONS = 512
-_TO_HELP = "Format of the corpus. Default: by the ending of the file."
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _NO_ENCRYPTION = "Others can reach this page if they know its address. Notes are sent without encryption."
 _SHOWN_CHANGES = 50
@@ -141,7 +140,7 @@ def export(
         Path,
         typer.Option("--output", "-o", help="Corpus to write: .spacy, .xml (BioC), or another format of `link`."),
     ],
-    to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
+    to: To = None,
     names: Annotated[
         Path | None, typer.Option(help="Table of names to write, which `kb build` reads with the vocabulary.")
     ] = None,
@@ -300,7 +299,7 @@ def _links(
 
     if pipeline is not None:
         return LinkingPipeline(pipeline, problems), read_links(Path(source))
-    given = any(options.format is InputFormat.names for _, options in sources)
+    given = any(options.format == "names" for _, options in sources)
     linking = LinkingPipeline(source, problems, given=given)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
 
@@ -337,7 +336,7 @@ def _user() -> str:
 # --- the report
 
 
-def _write_corpus(documents: list[Document], output: Path, to: OutputFormat | None = None) -> None:
+def _write_corpus(documents: list[Document], output: Path, to: str | None = None) -> None:
     """Write a corpus in a format, or that of the file name, for which a `.json` is BioC."""
     if output.suffix == ".spacy":
         from ..documents.docbin import write_docbin
@@ -350,7 +349,7 @@ def _write_corpus(documents: list[Document], output: Path, to: OutputFormat | No
     from ..outputs.writers import write_records
 
     is_json = without_gz(output).suffixes == [".json"]
-    to = to or (OutputFormat.biocjson if is_json else output_format(output))
+    to = to or ("biocjson" if is_json else output_format(output))
     write_records(mention_records(documents), to, output)
 
 

@@ -1,7 +1,6 @@
 """Define the formats of documents and of links, guess them from names and first bytes, and find the files of a folder.
 
-`formats.json` has what shows a format: the endings of names, the root of XML, and the keys of JSON with how their
-values begin.
+`formats.json` has a row for each format, the root of XML that shows one, and keys of JSON with how their values begin.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, Errors, SapbertError
 from ..files.opening import file_name, without_gz
 from ..files.output import is_special
 from ..files.xml import root_tag
@@ -23,58 +22,53 @@ from ..files.xml import root_tag
 PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|")
 
 
-class InputFormat(str, Enum):
-    """The formats of documents, which are the values of `--format`."""
+class Format(NamedTuple):
+    """A format of documents, of links, or of both.
 
-    text = "text"
-    lines = "lines"
-    jsonl = "jsonl"
-    csv = "csv"
-    tsv = "tsv"
-    parquet = "parquet"
-    pubtator = "pubtator"
-    bioc = "bioc"
-    pubmed = "pubmed"
-    jats = "jats"
-    spacy = "spacy"
-    names = "names"
-    sql = "sql"
-    brat = "brat"
-    xmi = "xmi"
-    labelstudio = "labelstudio"
-    prodigy = "prodigy"
-    pubannotation = "pubannotation"
-    doccano = "doccano"
+    Functions are written as `MODULE:NAME` below this package, and imported when they are called, see `function`.
 
+    Attributes:
+        name: The value of `--format` and of `--to`.
+        aliases: Other names of it.
+        endings: The endings of file names that show it. `.xml` and `.json` can be other formats as well.
+        read: Reads documents to link from a `DocumentSource`.
+        annotated: Reads documents with annotated mentions.
+        in_passages: Whether consecutive records with one id can be passages of one document.
+        encoding: The encoding of published corpora.
+        written: The endings of file names that show it as the format of links.
+        write: Makes the pieces of a text of records; a table that `needs` a package is written to a path.
+        needs: The extra and the package of such a table.
+        document: Makes a JSON value, or a text by the ending of each file, of a document and of the names of concepts.
+        record: Makes such a value of a record.
+        shape: Where these values go: to "lines", a "list", or a "file" or several "files" for each document.
+    """
 
-class OutputFormat(str, Enum):
-    """The formats of linked documents, which are the values of `--to`."""
-
-    jsonl = "jsonl"
-    tsv = "tsv"
-    csv = "csv"
-    parquet = "parquet"
-    xlsx = "xlsx"
-    pubtator = "pubtator"
-    bioc = "bioc"
-    biocjson = "biocjson"
-    html = "html"
-    brat = "brat"
-    xmi = "xmi"
-    labelstudio = "labelstudio"
-    prodigy = "prodigy"
-    pubannotation = "pubannotation"
-    doccano = "doccano"
-    omop = "omop"
-    fhir = "fhir"
-    phenopacket = "phenopacket"
+    name: str
+    aliases: Sequence[str] = ()
+    endings: Sequence[str] = ()
+    read: str = ""
+    annotated: str = ""
+    in_passages: bool = False
+    encoding: str = "utf-8"
+    written: Sequence[str] = ()
+    write: str = ""
+    needs: Sequence[str] = ()
+    document: str = ""
+    record: str = ""
+    shape: str = ""
 
 
 _TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-_INPUT_ENDINGS, _ROOTS, _KEYS = (
-    {sign: InputFormat(format) for sign, format in _TABLES[name].items()} for name in ("input endings", "roots", "keys")
-)
-_OUTPUT_ENDINGS = {ending: OutputFormat(format) for ending, format in _TABLES["output endings"].items()}
+FORMATS = {name: Format(name, **row) for name, row in _TABLES["formats"].items()}
+INPUT_FORMATS = tuple(name for name, format in FORMATS.items() if format.read or format.annotated)
+"""The formats of documents, which are the values of `--format` for documents to link."""
+ANNOTATED = tuple(name for name, format in FORMATS.items() if format.annotated)
+"""The formats of documents with annotated mentions, which are its values for corpora."""
+OUTPUT_FORMATS = tuple(name for name, format in FORMATS.items() if format.write or format.shape)
+"""The formats of linked documents, which are the values of `--to`."""
+_NAMES = {alias: name for name, format in FORMATS.items() for alias in (name, *format.aliases)}
+_INPUT_ENDINGS = {ending: name for name, format in FORMATS.items() for ending in format.endings}
+_OUTPUT_ENDINGS = {ending: name for name, format in FORMATS.items() for ending in format.written}
 INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
 """The endings of file names that show a format."""
 # a quotation mark inside of a text has a backslash before it
@@ -84,7 +78,22 @@ TYPE_SYSTEM = "TypeSystem.xml"
 """The file beside XMI that describes its types."""
 
 
-def suffix_format(path: Path) -> InputFormat | None:
+def function(name: str) -> Callable[..., Any]:
+    """Return a function of a `Format`, such as "documents.bioc:read_bioc"."""
+    module, _, called = name.partition(":")
+    made: Callable[..., Any] = getattr(import_module(f"..{module}", __package__), called)
+    return made
+
+
+def format_named(name: str, known: Collection[str] = INPUT_FORMATS, what: str = "format of documents") -> str:
+    """Return the format with a name or an alias. It must be one of those that are known."""
+    format = _NAMES.get(name, name)
+    if format not in known:
+        raise ChoiceError(given=name, what=what, choices=known)
+    return format
+
+
+def suffix_format(path: Path) -> str | None:
     """Return the format that the ending of a file name shows, if any. The file is not read.
 
     Several formats have the ending `.xml`, which stands for BioC here. See `opened_format`.
@@ -92,26 +101,26 @@ def suffix_format(path: Path) -> InputFormat | None:
     return _INPUT_ENDINGS.get(without_gz(path).suffix.lower())
 
 
-def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
+def opened_format(path: Path, stream: BinaryIO) -> str:
     """Return the format of an open file by its name and its first bytes, which can still be read.
 
     PubTator files are often named `.txt`, so the first line decides for such files. For `.xml`, the root element does.
     """
     format = suffix_format(path)
     if format is None:
-        raise unknown_format(path, [format.value for format in InputFormat])
-    if format is InputFormat.text:
+        raise unknown_format(path, INPUT_FORMATS)
+    if format == "text":
         first_line = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
-        return InputFormat.pubtator if PUBTATOR_TITLE.match(first_line.decode(errors="replace")) else format
-    if format is InputFormat.bioc and not may_be_pubmed(path):
+        return "pubtator" if PUBTATOR_TITLE.match(first_line.decode(errors="replace")) else format
+    if format == "bioc" and not may_be_pubmed(path):
         return json_format(head_of(stream)) or format
-    return _ROOTS.get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format
+    return _TABLES["roots"].get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format
 
 
-def json_format(head: bytes) -> InputFormat | None:
+def json_format(head: bytes) -> str | None:
     """Return the format of JSON with annotations that its first keys show, if any."""
     keys = ((match[1] + match[2]).decode() for match in _JSON_KEYS.finditer(head))
-    return next((_KEYS[key] for key in keys if key in _KEYS), None)
+    return next(filter(None, map(_TABLES["keys"].get, keys)), None)
 
 
 def is_companion(path: Path, format: str | None) -> bool:
@@ -120,7 +129,7 @@ def is_companion(path: Path, format: str | None) -> bool:
     It does not if the user gave another format.
     """
     is_beside = path.name == TYPE_SYSTEM or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
-    return is_beside and format in (None, InputFormat.brat, InputFormat.xmi)
+    return is_beside and format in (None, "brat", "xmi")
 
 
 def may_be_pubmed(path: Path) -> bool:
@@ -134,16 +143,16 @@ def head_of(stream: BinaryIO, size: int = _HEAD_SIZE) -> bytes:
     return head
 
 
-def output_format(path: Path | None) -> OutputFormat:
+def output_format(path: Path | None) -> str:
     """Return the format that a file name shows. Standard output, a device and a pipe get JSON lines."""
     if path is None or is_special(path):
-        return OutputFormat.jsonl
+        return "jsonl"
     name = without_gz(path).name.lower()
-    for ending, format in _OUTPUT_ENDINGS.items():
-        if name.endswith(ending):
-            return format
-    formats = ", ".join(format.value for format in OutputFormat)
-    raise SapbertError(Errors.E551.format(path=path, endings=", ".join(_OUTPUT_ENDINGS), formats=formats))
+    shown = max((ending for ending in _OUTPUT_ENDINGS if name.endswith(ending)), key=len, default=None)
+    if shown:
+        return _OUTPUT_ENDINGS[shown]
+    formats, endings = ", ".join(OUTPUT_FORMATS), ", ".join(_OUTPUT_ENDINGS)
+    raise SapbertError(Errors.E551.format(path=path, endings=endings, formats=formats))
 
 
 def unknown_format(path: Path, formats: Iterable[str]) -> SapbertError:

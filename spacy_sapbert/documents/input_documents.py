@@ -13,8 +13,12 @@ from ..errors import OptionError, OtherFormatError, SapbertError
 from ..files.opening import STDIN, file_name, open_file
 from ..types import Document
 from .formats import (
-    InputFormat,
+    ANNOTATED,
+    FORMATS,
+    Format,
     files_of,
+    format_named,
+    function,
     head_of,
     is_companion,
     json_format,
@@ -23,14 +27,10 @@ from .formats import (
     others_message,
     suffix_format,
 )
-from .pubmed import pmids_of, read_pubmed, superseded
-from .reader import CORPORA, PLAIN
+from .pubmed import pmids_of, superseded
 from .source import DocumentSource, Problems, ReadOptions, join_passages
 
 __all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
-
-ANNOTATED = tuple(format for format in InputFormat if format.value in CORPORA.keys() - PLAIN.keys())
-"""The formats whose documents have annotated mentions."""
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
@@ -85,7 +85,7 @@ def pubmed_files(inputs: Inputs) -> list[Path]:
 
 def _may_be_pubmed(path: Path, options: ReadOptions) -> bool:
     if options.format or options.gold:  # with gold mentions, PubMed is not read
-        return options.format is InputFormat.pubmed
+        return options.format == "pubmed"
     return may_be_pubmed(path)
 
 
@@ -154,48 +154,43 @@ def read_file(
 
     `name` is the id of its only document, and the beginning of the ids of documents without an id.
     """
+    options = options._replace(format=options.format and format_named(options.format))
     with open_file(path) as opened, problems.reading(opened):
+        format = FORMATS[options.format or opened_format(path, opened.stream)]
+        if format.name in ("spacy", "parquet") and path == STDIN:
+            remedy = "Save the input to a file, and give the file."
+            raise OptionError(option=f"--format {format.name}", reason="standard input must be text", remedy=remedy)
+        if format.name == "jsonl" and options.gold and not options.format:
+            format = FORMATS[json_format(head_of(opened.stream)) or format.name]
         source = DocumentSource(
             path,
             report=problems,
-            encoding=options.encoding or "utf-8",
+            encoding=options.encoding or format.encoding,
             strict=problems.strict,
             lenient=True,
             opened=opened,
             name=file_name(Path(name)),
             options=options,
+            left_out=left_out.get(path, ()),
         )
-        format = options.format or opened_format(path, opened.stream)
-        if format in (InputFormat.spacy, InputFormat.parquet) and path == STDIN:
-            remedy = "Save the input to a file, and give the file."
-            raise OptionError(option=f"--format {format.value}", reason="standard input must be text", remedy=remedy)
-        if format is InputFormat.jsonl and options.gold and not options.format:
-            format = json_format(head_of(opened.stream)) or format
-        _check_gold(source, format)
-        if format is InputFormat.pubmed:
-            yield from read_pubmed(source, left_out.get(path, ()))
-        elif format in ANNOTATED:
-            yield from _read_annotated(source, format)
+        if options.gold and not format.annotated:
+            has = f"{source.file} has the format {format.name}"
+            reason = f"{has}, but only these have annotated mentions: {', '.join(ANNOTATED)}"
+            raise UnannotatedError(option="--gold", reason=reason)
+        if format.read and not options.gold:
+            yield from function(format.read)(source)
         else:
-            yield from PLAIN[format.value].read(source)
+            yield from _read_annotated(source, format)
 
 
-def _check_gold(source: DocumentSource, format: InputFormat) -> None:
-    if source.options.gold and format not in ANNOTATED:
-        formats = ", ".join(annotated.value for annotated in ANNOTATED)
-        reason = f"{source.file} has the format {format.value}, but only these have annotated mentions: {formats}"
-        raise UnannotatedError(option="--gold", reason=reason)
-
-
-def _read_annotated(source: DocumentSource, format: InputFormat) -> Iterator[Document]:
+def _read_annotated(source: DocumentSource, format: Format) -> Iterator[Document]:
     """Read a file with annotated mentions, and then show what was moved in it."""
     problems = cast(Problems, source.report)
     shifted, mismatched, moved = problems.shifted, problems.mismatched, problems.moved
-    known = CORPORA[format.value]
-    documents = known.read(source)
+    documents = function(format.annotated)(source)
     if not source.options.gold:
         documents = (document._replace(mentions=()) for document in documents)
-    if known.in_passages:
+    if format.in_passages:
         documents = join_passages(documents, problems)
     yield from documents
     if n := problems.shifted - shifted:

@@ -8,7 +8,7 @@ Elements: NLM, PubMed XML Element Descriptions, https://www.nlm.nih.gov/bsd/lice
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -47,20 +47,17 @@ _NO_TEXT = frozenset({"annotation", "annotation-xml", "mml:annotation", "mml:ann
 """Copies of a formula in another notation."""
 
 
-def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Iterator[Document]:
+def read_pubmed(source: DocumentSource) -> Iterator[Document]:
     """Read a file of PubMed as a stream.
 
     The text is the title, a blank and the abstract, with the labels of its parts: `METHODS: …`. Markup in it is
     dropped, and line ends become blanks. Without an English abstract, another one takes its place, and "abstract_type"
     and "abstract_language" of `meta` name it.
 
-    Args:
-        left_out: The numbers of the records to leave out, from 0. See `superseded`.
-
     Yields:
         The documents in the order of the file. Their ids are the PMIDs.
     """
-    skipped = frozenset(map(int, left_out))
+    skipped = frozenset(map(int, source.left_out))
     parser = ElementParser(Path(source.file), "PubMed", (ROOT, "|".join(ARTICLES)), without=_NOT_NEEDED)
     records = enumerate(parser.elements(source.chunks()))
     yield from source.each((record for number, record in records if number not in skipped), partial(_document, source))

@@ -4,78 +4,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from ..errors import ChoiceError, EmptyError, MismatchError, Warnings
+from ..errors import EmptyError, MismatchError, Warnings
 from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
 from ..types import Document
-from .annotation_tools import read_brat, read_examples, read_label_studio, read_pubannotation
-from .bioc import read_bioc
-from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
-from .jats import read_jats
-from .pubtator import read_pubtator
+from .formats import ANNOTATED, FORMATS, PUBTATOR_TITLE, format_named, function, json_format, unknown_format
 from .source import DocumentSource, Report
 from .source import join_passages as join
-from .table_files import read_csv, read_names, read_parquet, read_sql, read_tsv
-from .text_files import is_header, read_askapatient, read_jsonl, read_lines, read_mention_table, read_text
-from .uima import read_xmi
-
-Reader = Callable[[DocumentSource], Iterator[Document]]
+from .text_files import is_header
 
 _HEAD_SIZE, _TABLE_SIZE = 1 << 16, 4096
 _CUI = re.compile(r"C\d{7}")
-
-
-def read_spacy(source: DocumentSource) -> Iterator[Document]:
-    """Read a `.spacy` file."""
-    from .docbin import read_docbin_documents  # imports spaCy, which the other formats do not need
-
-    return read_docbin_documents(source)
-
-
-class Format(NamedTuple):
-    """How the files of a format are read.
-
-    Attributes:
-        in_passages: Whether consecutive records with one id can be passages of one document.
-        encoding: The encoding of published corpora.
-    """
-
-    read: Reader
-    in_passages: bool = False
-    encoding: str = "utf-8"
-
-
-CORPORA: dict[str, Format] = {
-    **dict.fromkeys(("pubtator", "ncbi"), Format(read_pubtator, in_passages=True)),
-    "bioc": Format(read_bioc, in_passages=True),
-    "names": Format(read_mention_table),
-    **dict.fromkeys(("docbin", "spacy"), Format(read_spacy)),
-    "askapatient": Format(read_askapatient, encoding="latin-1"),
-    "brat": Format(read_brat),
-    "xmi": Format(read_xmi),
-    "labelstudio": Format(read_label_studio),
-    "prodigy": Format(read_examples),
-    "pubannotation": Format(read_pubannotation),
-    "doccano": Format(read_examples),
-}
-"""The formats of annotated documents. "ncbi" and "docbin" are other names of "pubtator" and "spacy"."""
-PLAIN: dict[str, Format] = {
-    "text": Format(read_text),
-    "lines": Format(read_lines),
-    "jsonl": Format(read_jsonl),
-    "csv": Format(read_csv),
-    "tsv": Format(read_tsv),
-    "parquet": Format(read_parquet),
-    "jats": Format(read_jats),
-    "names": Format(read_names),
-    "sql": Format(read_sql),
-}
-"""The formats of documents to link without annotated mentions, except PubMed, whose reader has more arguments."""
-FORMATS = tuple(CORPORA)
 
 
 class DocumentIds:
@@ -126,7 +67,7 @@ def read_corpus(
 
     Args:
         path: The file, plain or gzipped.
-        format: One of `FORMATS`. If None, it is guessed from the beginning of the file.
+        format: One of `formats.ANNOTATED`. If None, it is guessed from the beginning of the file.
         encoding: Encoding of text files. If None, that of the published corpus: Latin-1 for "askapatient", else UTF-8.
             XML declares its own.
         strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
@@ -144,14 +85,20 @@ def read_corpus(
     """
     path = Path(path)
     check_encoding(path, encoding or "utf-8")
-    if format is not None and format not in CORPORA:
-        raise ChoiceError(given=format, what="format of a corpus", choices=FORMATS)
-    source = DocumentSource(path, name=path.name, report=report or Report(), strict=strict)
+    given = format and format_named(format, ANNOTATED, "format of a corpus")
+    report_of_file = report or Report()
     with open_file(path) as opened:
-        format = format or _guess(path, decoded_head(opened.stream, encoding or "utf-8", _HEAD_SIZE))
-        read, in_passages, usual = CORPORA[format]
-        documents = read(replace(source, opened=opened, encoding=encoding or usual))
-        if join_passages and in_passages:
+        read = FORMATS[given or _guess(path, decoded_head(opened.stream, encoding or "utf-8", _HEAD_SIZE))]
+        source = DocumentSource(
+            path,
+            name=path.name,
+            report=report_of_file,
+            encoding=encoding or read.encoding,
+            strict=strict,
+            opened=opened,
+        )
+        documents = function(read.annotated)(source)
+        if join_passages and read.in_passages:
             documents = join(documents, source.report)
         for document in documents:
             if ids and not ids.takes(document.doc_id):
@@ -176,7 +123,7 @@ def _guess(path: Path, head: str) -> str:
         return "brat" if without_gz(path).suffix == ".ann" else "xmi"
     head = head.lstrip()
     if head.removeprefix("[").lstrip().startswith("{"):
-        return (json_format(head.encode(errors="replace")) or InputFormat.bioc).value
+        return json_format(head.encode(errors="replace")) or "bioc"
     head = head[:_TABLE_SIZE]
     if head.startswith("<"):
         return "xmi" if "<xmi:XMI" in head else "bioc"
@@ -189,7 +136,7 @@ def _guess(path: Path, head: str) -> str:
         return "askapatient"
     if _is_mention_table(rows):
         return "names"
-    raise unknown_format(path, FORMATS)
+    raise unknown_format(path, ANNOTATED)
 
 
 def _is_mention_table(rows: list[list[str]]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -16,7 +16,6 @@ from ..files.source import BrokenRecord, Problem, Source, counter, excerpt, keep
 from ..files.source import Report as FileReport
 from ..text.normalize import spell_out_greek
 from ..types import Document, Mention, Passage, types_of
-from .formats import InputFormat
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +42,7 @@ class ReadOptions(NamedTuple):
     tables without a header.
 
     Attributes:
-        format: The format. None if the name of each file shows it.
+        format: The name of the format. None if the name of each file shows it.
         text_column: The column of the text. Default: "text", or 1 for names.
         id_column: The column of the id. Default: "id", if there is one.
         title_column: The column of the title. Default: "title", if there is one.
@@ -51,7 +50,7 @@ class ReadOptions(NamedTuple):
         gold: Keep the annotated mentions of the documents.
     """
 
-    format: InputFormat | None = None
+    format: str | None = None
     text_column: str | None = None
     id_column: str | None = None
     title_column: str | None = None
@@ -194,11 +193,13 @@ class DocumentSource(Source):
         report: Takes the counts and the problems.
         name: The id of the file's only document, and the beginning of the ids of documents without an id.
         options: How to read it.
+        left_out: The numbers of the records of PubMed to leave out, from 0. See `pubmed.superseded`.
     """
 
     report: Report = field(default_factory=Report)
     name: str = ""
     options: ReadOptions = field(default_factory=ReadOptions)
+    left_out: Collection[int] = ()
 
     def numbered(self, number: int) -> str:
         """Return the id of a document that has none, from the number of its line."""

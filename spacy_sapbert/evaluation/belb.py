@@ -30,7 +30,7 @@ from ..pipeline.factories import EXTERNAL, LINKER, RESOLVER
 from ..pipeline.tokenizer import blank_pipeline, load_pipeline
 from ..store.cache import cache_dir, make_once
 from ..types import Document
-from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, warn_of_lost, with_known_ids
+from .running import find_linker, link_corpus
 
 SPLITS = ("train", "dev", "test")
 
@@ -196,21 +196,16 @@ def _knowledge_base(tables: Path, subset: str | None) -> Path:
 
 def _measure(nlp: Language, documents: Sequence[Document]) -> dict[str, Any]:
     kb = find_linker(nlp).kb
-    gold = GoldMentions(None, with_ids=True)
     right: dict[int, list[bool]] = {k: [] for k in CUTOFFS}
     doc_ids: list[str] = []
-    lost: list[LinkedMention] = []
     unknown = 0
-    for linked in link_gold_mentions(nlp, with_known_ids(gold(documents), kb)):
+    for linked in link_corpus(nlp, documents):
         concepts = {concept_id for given in linked.mention.ids for concept_id in kb.find_id(given)}
         parts = [[candidate.concept_id for candidate in part.candidates] for part in linked.parts]
         for k, some in right.items():
             some.append(belb_at(k, concepts, parts))
         doc_ids.append(linked.doc_id)
         unknown += not concepts
-        lost += [] if linked.parts else [linked]
-    gold.check()
-    warn_of_lost(lost, len(doc_ids))
     return {
         "documents": len(documents),
         "mentions": len(doc_ids),

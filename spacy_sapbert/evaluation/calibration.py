@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -240,11 +240,6 @@ def _rank(unseen: UnseenDocuments, documents: Documents, seed: int) -> tuple[Fit
         return fitted, judge(mentions, linker)
 
 
-def _counting(linker: Linker, documents: Documents, weight: float | None) -> AbstractContextManager[None]:
-    """Link inside the block with the annotation counts of documents and a prior weight, if there is one."""
-    return nullcontext() if weight is None else linker.weighing(count_concepts(documents), weight)
-
-
 @contextmanager
 def _uncalibrated(linker: Linker) -> Iterator[CandidateSettings]:
     """Link inside the block without a threshold and an earlier calibration, and with other weights."""
@@ -277,7 +272,7 @@ def _try_priors(unseen: UnseenDocuments, documents: Documents) -> Tried:
     try:
         tried = {}
         for weight in PRIOR_WEIGHTS:
-            with _counting(linker, documents, weight):  # the prior decides what a link is judged by
+            with linker.weighing(count_concepts(documents), weight):  # the prior decides what a link is judged by
                 tried[weight] = judge(link_by_others(unseen, documents, weight), linker)
         return tried
     finally:
@@ -311,6 +306,7 @@ def _isotonic(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a sigmoid to Platt's smoothed targets (n + 1)/(n + 2) and 1/(n + 2) (Platt 1999)."""
     with requiring("train", "Calibration"):
         from sklearn.linear_model import LogisticRegression
 

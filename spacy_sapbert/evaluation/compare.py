@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,10 @@ from ..files.opening import open_text
 from ..files.values import parse_json
 from ..metrics.uncertainty import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
 
-CUTOFFS = ("acc@1", "acc@5")
-PIPELINE_MEASURES = ("ner", "span_id", "document_id")
-
 Line = Mapping[str, Any]
 Row = tuple[tuple[Any, ...], list[Any]]
 """What both files must have in a line, beginning with the id of the document; and the figures that are compared."""
+Differences = tuple[list[float], list[float], np.ndarray]
 
 
 def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Any]:
@@ -40,33 +38,88 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
             fewer than two documents.
     """
     first = next((line for _, line in read_predictions(a)), {})
-    read = _ranking if "ranked" in first else _pipeline if "found" in first else _link
-    rows_a, rows_b = _read(a, read), _read(b, read)
-    _check_same_items(a, b, rows_a, rows_b)
-    # the lines of links are mentions, and several can be of one document; all others are documents
-    keys = [(key[0] if read is _link else number) for number, (key, _) in enumerate(rows_a)]
-    documents = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    kind = _Concepts if "ranked" in first else _Pipelines if "found" in first else _Links
+    one, other = kind(a), kind(b)
+    _check_same_items(a, b, one.rows, other.rows)
+    documents = {key: number for number, key in enumerate(dict.fromkeys(one.documents))}
     if len(documents) < 2:
         consequence = "the test, which draws documents, says nothing"
         raise EmptyError("Evaluate on a larger corpus.", what=f"second document in {a}", consequence=consequence)
-    table_a, table_b = (np.array([figures for _, figures in rows], dtype=float) for rows in (rows_a, rows_b))
-    if read is _pipeline:
-        resampled = resample_f1(table_a, table_b, resamples=resamples, seed=seed)
-        differences = _differences(f1_of_all(table_a), f1_of_all(table_b), resampled)
-        return {"documents": len(documents), **dict(zip(PIPELINE_MEASURES, differences, strict=True))}
-    gains, numbers = np.zeros((len(documents), table_a.shape[1])), [documents[key] for key in keys]
-    np.add.at(gains, numbers, table_b - table_a)
-    resampled = resample_means(gains, np.bincount(numbers), resamples=resamples, seed=seed)
-    differences = _differences(100 * table_a.mean(axis=0), 100 * table_b.mean(axis=0), resampled)
-    if read is _link:
-        lenient, strict = (dict(zip(CUTOFFS, part, strict=True)) for part in (differences[:2], differences[2:]))
-        return {"mentions": len(rows_a), "documents": len(documents), "lenient": lenient, "strict": strict}
-    names = ("map" if name == "ap" else name for name in _measures(first))
-    return {"documents": len(documents), **dict(zip(names, differences, strict=True))}
+    numbers = np.array([documents[key] for key in one.documents])
+    differences = map(describe_difference, *one.differences(other, numbers, resamples=resamples, seed=seed))
+    return one.result(len(documents), list(differences))
 
 
-def _differences(a: np.ndarray, b: np.ndarray, resampled: np.ndarray) -> list[dict[str, float]]:
-    return list(map(describe_difference, a.tolist(), b.tolist(), resampled.T))
+class _Concepts:
+    """Predictions of `evaluate concepts`: a line is a document, and figures are averaged over documents."""
+
+    def __init__(self, path: Path) -> None:
+        self.rows: list[Row] = _read(path, self.row)
+        self.figures = np.array([figures for _, figures in self.rows], dtype=float)
+
+    @staticmethod
+    def row(line: Line) -> Row:
+        names = tuple(name for name in line if name.startswith("r@") or name == "ap")
+        if not names:
+            raise ValueError("there are no measures")
+        return (str(line["doc_id"]), tuple(map(str, line["gold"])), names), [float(line[name]) for name in names]
+
+    @property
+    def documents(self) -> Sequence[Any]:
+        """The document of each row. One that occurs twice counts as two."""
+        return range(len(self.rows))
+
+    def differences(self, other: _Concepts, numbers: np.ndarray, **draws: int) -> Differences:
+        """Return the figures of both, and the resampled differences of each. `numbers` has the document of each row."""
+        sizes = np.bincount(numbers)
+        gains = np.zeros((len(sizes), self.figures.shape[1]))
+        np.add.at(gains, numbers, other.figures - self.figures)
+        a, b = (100 * figures.mean(axis=0) for figures in (self.figures, other.figures))
+        return a.tolist(), b.tolist(), resample_means(gains, sizes, **draws).T
+
+    def result(self, documents: int, differences: Sequence[Any]) -> dict[str, Any]:
+        names = ("map" if name == "ap" else name for name in self.rows[0][0][-1])
+        return {"documents": documents, **dict(zip(names, differences, strict=True))}
+
+
+class _Pipelines(_Concepts):
+    """Predictions of `evaluate pipeline`: a line is a document, and F1 is that of all documents together."""
+
+    MEASURES = ("ner", "span_id", "document_id")
+
+    @staticmethod
+    def row(line: Line) -> Row:
+        gold = (f"{item['start']} {item['end']} {item['label']} {'|'.join(item['ids'])}" for item in line["gold"])
+        counts = [[int(line[name][count]) for count in ("right", "found", "gold")] for name in _Pipelines.MEASURES]
+        return (str(line["doc_id"]), tuple(gold)), counts
+
+    def differences(self, other: _Concepts, numbers: np.ndarray, **draws: int) -> Differences:
+        a, b = self.figures, other.figures
+        return f1_of_all(a).tolist(), f1_of_all(b).tolist(), resample_f1(a, b, **draws).T
+
+    def result(self, documents: int, differences: Sequence[Any]) -> dict[str, Any]:
+        return {"documents": documents, **dict(zip(self.MEASURES, differences, strict=True))}
+
+
+class _Links(_Concepts):
+    """Predictions of `evaluate linking`: a line is a mention, and figures are averaged over mentions."""
+
+    CUTOFFS = ("acc@1", "acc@5")
+
+    @staticmethod
+    def row(line: Line) -> Row:
+        mention = str(line["doc_id"]), int(line["start"]), int(line["end"]), str(line["label"])
+        figures = [bool(line[kind][cutoff]) for kind in ("lenient", "strict") for cutoff in _Links.CUTOFFS]
+        return (*mention, tuple(map(str, line["gold"]))), figures
+
+    @property
+    def documents(self) -> Sequence[Any]:
+        return [key[0] for key, _ in self.rows]
+
+    def result(self, documents: int, differences: Sequence[Any]) -> dict[str, Any]:
+        kinds = {"lenient": differences[:2], "strict": differences[2:]}
+        named = {kind: dict(zip(self.CUTOFFS, some, strict=True)) for kind, some in kinds.items()}
+        return {"mentions": len(self.rows), "documents": documents, **named}
 
 
 def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -95,30 +148,6 @@ def _read(path: Path, read: Callable[[Line], Row]) -> list[Row]:
         except (KeyError, TypeError, ValueError) as error:
             raise _broken(path, number, repr(error)) from error
     return sorted(rows)
-
-
-def _link(line: Line) -> Row:
-    mention = str(line["doc_id"]), int(line["start"]), int(line["end"]), str(line["label"])
-    figures = [bool(line[kind][cutoff]) for kind in ("lenient", "strict") for cutoff in CUTOFFS]
-    return (*mention, tuple(map(str, line["gold"]))), figures
-
-
-def _ranking(line: Line) -> Row:
-    names = _measures(line)
-    if not names:
-        raise ValueError("there are no measures")
-    key = str(line["doc_id"]), tuple(map(str, line["gold"])), tuple(names)
-    return key, [float(line[name]) for name in names]
-
-
-def _measures(line: Line) -> list[str]:
-    return [name for name in line if name.startswith("r@") or name == "ap"]
-
-
-def _pipeline(line: Line) -> Row:
-    gold = (f"{item['start']} {item['end']} {item['label']} {'|'.join(item['ids'])}" for item in line["gold"])
-    counts = [[int(line[measure][name]) for name in ("right", "found", "gold")] for measure in PIPELINE_MEASURES]
-    return (str(line["doc_id"]), tuple(gold)), counts
 
 
 def _check_same_items(a: Path, b: Path, rows_a: list[Row], rows_b: list[Row]) -> None:

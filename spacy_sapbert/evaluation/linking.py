@@ -32,7 +32,6 @@ from ..metrics.linking_accuracy import (
     MentionScore,
     gold_concepts,
     lenient_at,
-    standard_errors,
     strict_at,
     summarize,
 )
@@ -42,15 +41,7 @@ from ..text.normalize import biosyn
 from ..training.ranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document
-from .running import (
-    GoldMentions,
-    LinkedMention,
-    find_linker,
-    link_gold_mentions,
-    predictions_file,
-    warn_of_lost,
-    with_known_ids,
-)
+from .running import GoldMentions, LinkedMention, find_linker, link_corpus, predictions_file
 
 
 def evaluate_linking(
@@ -86,26 +77,18 @@ def evaluate_linking(
         SapbertError: The pipeline has no linker, no mention has a gold id, or none of these ids is in the vocabulary.
             Reading the documents and writing the file can raise further errors.
     """
-    kb = find_linker(nlp).kb
-    scorer = _Scorer(kb)
-    gold = GoldMentions(type, with_ids=True)
+    scorer = _Scorer(find_linker(nlp).kb)
     scores: list[MentionScore] = []
-    covered: list[tuple[MentionScore, str]] = []
-    lost: list[LinkedMention] = []
+    doc_ids: list[str] = []
     with predictions_file(predictions) as write:
-        for linked in link_gold_mentions(nlp, with_known_ids(gold(documents), kb)):
+        for linked in link_corpus(nlp, documents, type):
             score = scorer(linked)
             scores.append(score)
-            if score.covered:
-                covered.append((score, linked.doc_id))
-            if not linked.parts:
-                lost.append(linked)
+            doc_ids.append(linked.doc_id)
             write(_prediction(linked, score))
             if each:
                 each(linked, score)
-        gold.check()
-    warn_of_lost(lost, len(scores))
-    return summarize(scores) | {"se": standard_errors([score for score, _ in covered], [id for _, id in covered])}
+    return summarize(scores, doc_ids)
 
 
 class _Scorer:

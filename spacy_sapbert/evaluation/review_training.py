@@ -19,7 +19,7 @@ from ..metrics.counts import mean, percent
 from ..metrics.linking_accuracy import standard_error
 from ..outputs.records import LinkedDocument
 from ..pipeline.attributes import get_links
-from ..pipeline.corrections import CorrectionsSetting
+from ..pipeline.corrections import read_decisions
 from ..pipeline.factories import EXTERNAL, LINKER, MATCHER
 from ..review.corrections import CORPUS, OCCURRENCE, REJECT, Correction, Decision, document_key, text_key
 from ..review.corrections_file import CorrectionsFile
@@ -81,7 +81,7 @@ def train_on_review(
     learned = file.copy(folder / "corrections.db", general_decisions(corrections, corpora))
     linkers, matchers = _made_by(nlp, LINKER), _made_by(nlp, MATCHER)
     for linker in linkers:
-        CorrectionsSetting(file.address).decisions(linker.kb)  # warns of concepts that it lacks
+        read_decisions(file.address, linker.kb)  # warns of concepts that it lacks
     names = [name for name in _names(learned) if any(linker.kb.find_id(name.mentions[0].ids[0]) for linker in linkers)]
     known_names = _names(everything)
     for number, linker in enumerate(linkers):

@@ -116,8 +116,22 @@ def link_gold_mentions(nlp: Language, documents: Iterable[Document]) -> Iterator
                     yield LinkedMention(document.doc_id, mention, long_form, parts.get(place_in_text(mention), ()))
 
 
-def warn_of_lost(lost: Sequence[LinkedMention], total: int) -> None:
-    """Warn of mentions that could not be linked, if there are any."""
+def link_corpus(nlp: Language, documents: Iterable[Document], type: str | None = None) -> Iterator[LinkedMention]:
+    """Link the mentions of annotated documents that are measured: those with an id, and with a type if one is given.
+
+    W510 reports, after the last one, mentions that could not be linked.
+
+    Raises:
+        SapbertError: The pipeline has no linker, no mention is chosen, or the vocabulary has none of their ids.
+    """
+    gold = GoldMentions(type, with_ids=True)
+    lost: list[LinkedMention] = []
+    total = 0
+    for linked in link_gold_mentions(nlp, with_known_ids(gold(documents), find_linker(nlp).kb)):
+        total += 1
+        lost += [] if linked.parts else [linked]
+        yield linked
+    gold.check()
     if lost:
         example = {"mention": repr(lost[0].mention.text), "doc_id": lost[0].doc_id}
         warnings.warn(Warnings.W510.format(n=len(lost), total=total, **example), stacklevel=3)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..encoders.encoder import Encoder
 from ..errors import EmptyError
-from ..metrics.separation import Separation, measure_separation, to_unit_length
+from ..metrics.separation import Separation, measure_separation
 from ..training.pair_files import find_shared_names, read_pairs, read_shared_names
 
 
@@ -82,9 +82,3 @@ def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
     """
     left, right = np.split(encoder.encode([*pairs.left, *pairs.right]), 2)
     return measure_separation(left, right, pairs.synonyms)
-
-
-def cosines_of_pairs(encoder: Encoder, pairs: NamePairs) -> np.ndarray:
-    """Return the cosine of each left name (by row) with each right name, float32, shape (n, n)."""
-    left, right = np.split(to_unit_length(encoder.encode([*pairs.left, *pairs.right])), 2)
-    return left @ right.T

@@ -217,7 +217,7 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
 
     Raises:
         BadRecordError: It is not YAML, or not a mapping.
-        SapbertError: E120 to E122 if it cannot be read.
+        CannotReadError, DamagedError: It cannot be read.
     """
     import srsly  # it reads plain data only, and no tags of Python
 

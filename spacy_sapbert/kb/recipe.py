@@ -276,7 +276,7 @@ def read_recipe_values(path: Path) -> dict[str, Any]:
 
     Raises:
         BadRecordError: It is not YAML, or not a mapping.
-        SapbertError: E120 to E122 if it cannot be read.
+        CannotReadError, DamagedError: It cannot be read.
     """
     return read_yaml(path, "a recipe has keys and values, such as `sources: [doid.obo]`")
 

@@ -15,8 +15,8 @@ from ..errors import CannotWriteError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
-from ..store.cache import cache_dir, make_once
+from ..store.artifact import Artifact, fingerprint_of, folder_artifact, opening
+from ..store.cache import cache_dir, cached_folder
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 
 logger = logging.getLogger(__name__)
@@ -56,14 +56,13 @@ class NameIndex:
     @classmethod
     def cached(cls: type[Index], kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Index:
         """Return the index of a knowledge base and a language. It comes from the cache folder, or is made there."""
-        folder = cls.cache_of(kb, rules)
 
-        def make() -> None:
+        def build(folder: Path) -> None:
             logger.info("Indexing %d names of %s into %s", kb.n_names, kb.path, folder)
             cls.build(kb, rules).save(folder)
 
-        make_once(folder, cls.manifest(folder).is_file, make)
-        return cls.load(kb, folder)
+        folder = cls.cache_of(kb, rules)
+        return cls.load(kb, cached_folder(folder, cls.manifest(folder).name, build))
 
     @classmethod
     def cache_of(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Path:
@@ -110,7 +109,7 @@ class NameIndex:
         fingerprint = fingerprint_of(self.kb.fingerprint, f"{self.VERSION}-{self.rules.code}")
         source = cache if self.manifest(cache).is_file() else None
         parts = [*(f"{name}.npy" for name in self.ARRAYS), self.manifest(cache).name]
-        return Artifact(self.ROLE, fingerprint, self.save, large=True, source=source, parts=parts)
+        return folder_artifact(self.ROLE, fingerprint, source, parts, self.save)
 
 
 def chunks_of(names: Iterator[str]) -> Iterator[tuple[int, list[str]]]:

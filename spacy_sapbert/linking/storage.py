@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from ..encoders.encoder import Encoder, open_encoder
 from ..encoders.folder import STARTER
 from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER, NgramEncoder
 from ..encoders.static import StaticEncoder
@@ -19,19 +20,15 @@ from ..kb.storage import KB_FILE, kb_artifact, load_knowledge_base
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..types import Document
 from ..vectors.faiss_index import AUTO
-from ..vectors.flat import NameVectors, build_name_vectors, saved_with
+from ..vectors.flat import VECTORS, saved_with
 from ..vectors.index import Index
-from ..vectors.ngram_index import NgramIndex, cached_ngram_index, ngram_index_beside, open_ngram_index
+from ..vectors.ngram_index import NgramIndex, ngram_index_beside, open_ngram_index
 from ..vectors.on_demand import OnDemandVectors
 from ..vectors.postings_build import build_ngram_index
-from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
+from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index, vectors_of_more_names
 from ..vectors.stored import COMPRESSION
 from .candidates import EXACT_LIMIT, CandidateGenerator
 from .settings import SPARSE_WEIGHT
-
-if TYPE_CHECKING:
-    from ..encoders.encoder import Encoder
-
 
 PROPOSER = "proposer-"
 """The beginning of the roles of the proposing encoder and of its vectors among the artifacts of a component."""
@@ -45,25 +42,36 @@ def open_generator(
     text_normalizer: str = TEXT_NORMALIZER,
     index: str = FLAT,
     compression: str = COMPRESSION,
+    saved: Mapping[str, Path] | None = None,
 ) -> CandidateGenerator:
     """Make a candidate generator for a knowledge base.
 
     Args:
         encoder: The encoder of the dense score; None leaves it out.
         sparse: Whether to use the sparse score. If the encoder has a lexical model, its n-grams and λ are used.
-        text_normalizer: The normal form for other n-grams, one of `TEXT_NORMALIZERS`.
-        index: See `open_index`.
+        text_normalizer: The normal form for other n-grams, one of `TEXT_NORMALIZERS`. Saved n-grams keep their own,
+            with the warning W401 if it differs.
+        index: See `open_index`. It may differ from the saved one.
         compression: How new vectors are stored, one of `COMPRESSIONS`.
+        saved: What `save_generator` wrote, by role. What was not saved comes from the cache folder, or is made there.
     """
-    part = encoder.lexical_model if encoder else None
+    model, artifacts = encoder.lexical_model if encoder else None, saved or {}
     vectors = rescorer = None
-    with ngram_index_beside(kb, text_normalizer) if encoder and sparse and not part else nullcontext():
-        if encoder and _rescores(kb, encoder, index, sparse=sparse) and not saved_with(kb, encoder, compression):
-            vectors, rescorer = open_proposer(kb), OnDemandVectors(kb, encoder, compression)
+    is_alone = sparse and not model and NGRAMS_FOLDER not in artifacts
+    with ngram_index_beside(kb, text_normalizer) if encoder and is_alone else nullcontext():
+        all_saved = encoder and (VECTORS in artifacts if saved else saved_with(kb, encoder, compression))
+        if encoder and not all_saved and _rescores(kb, encoder, index, sparse=sparse):
+            vectors, rescorer = open_proposer(kb, saved), OnDemandVectors(kb, encoder, compression)
         elif encoder:
-            vectors = open_index(kb, encoder, index, compression=compression)
-    ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
-    weight = part.sparse_weight if part else SPARSE_WEIGHT
+            vectors = open_index(kb, encoder, index, saved, compression)
+    ngrams = None
+    if sparse:
+        path = artifacts.get(NGRAMS_FOLDER)
+        ngrams = open_ngram_index(kb, text_normalizer, model.ngrams if model else None, path)
+        form = ngrams.ngrams.text_normalizer
+        if form != text_normalizer and not model:
+            warnings.warn(Warnings.W401.format(path=path, saved=form, wanted=text_normalizer), stacklevel=2)
+    weight = model.sparse_weight if model else SPARSE_WEIGHT
     return CandidateGenerator(
         kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index), rescorer=rescorer
     )
@@ -89,11 +97,7 @@ def with_mentions(
         build_ngram_index(kb, fitted, folder / NGRAMS_FOLDER)
         ngrams = NgramIndex(folder / NGRAMS_FOLDER, kb)
     if generator.vectors:
-        encoder = generator.vectors.encoder
-        local = generator.vectors if isinstance(generator.vectors, NameVectors) else None
-        known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
-        build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
-        vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
+        vectors = vectors_of_more_names(generator.vectors, kb, folder / VECTORS_FOLDER)
     if generator.rescorer:
         rescorer = OnDemandVectors(kb, generator.rescorer.encoder, generator.rescorer.compression)
     weight, limit = generator.sparse_weight, generator.exact_limit
@@ -119,58 +123,23 @@ def save_generator(generator: CandidateGenerator, artifacts: ArtifactWriter, ind
         artifacts.add(ENCODER_FOLDER, generator.encoder.artifact())
 
 
-def load_generator(
-    artifacts: Mapping[str, Path],
-    *,
-    sparse: bool,
-    text_normalizer: str = TEXT_NORMALIZER,
-    index: str = FLAT,
-    device: str = "auto",
-    compression: str = COMPRESSION,
-) -> CandidateGenerator:
-    """Open what `save_generator` wrote. N-grams that were not saved are counted again.
+def load_generator(artifacts: Mapping[str, Path], *, device: str = "auto", **settings: Any) -> CandidateGenerator:
+    """Open what `save_generator` wrote, with the knowledge base and the encoder.
 
     Args:
         artifacts: The saved artifacts, by role.
-        sparse: Whether to use the sparse score.
-        text_normalizer: The normal form for new n-grams. Saved n-grams keep their own, with the warning W401 if it
-            differs.
-        index: See `open_index`. It may differ from the saved one.
         device: The device of the encoder.
-        compression: How vectors are stored that were not saved, one of `COMPRESSIONS`.
+        settings: See `open_generator`.
     """
-    kb = load_knowledge_base(artifacts[KB])
-    encoder = _saved_encoder(artifacts, device)
-    vectors = ngrams = rescorer = None
-    if encoder and VECTORS_FOLDER not in artifacts and _rescores(kb, encoder, index, sparse=sparse):
-        rescorer = OnDemandVectors(kb, encoder, compression)
-        saved_proposer = {
-            role.removeprefix(PROPOSER): artifacts[role] for role in artifacts if role.startswith(PROPOSER)
-        }
-        proposer = _saved_encoder(saved_proposer, device)
-        vectors = open_index(kb, proposer, AUTO, saved_proposer) if proposer else None
-    elif encoder:
-        vectors = open_index(kb, encoder, index, artifacts, compression)
-    if sparse:
-        part = encoder.lexical_model if encoder else None  # its n-grams ignore the setting
-        if NGRAMS_FOLDER in artifacts:
-            ngrams = open_ngram_index(kb, artifacts[NGRAMS_FOLDER])
-        else:
-            ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None)
-        saved = ngrams.ngrams.text_normalizer
-        if saved != text_normalizer and not part:
-            message = Warnings.W401.format(path=artifacts[NGRAMS_FOLDER], saved=saved, wanted=text_normalizer)
-            warnings.warn(message, stacklevel=2)
-    return CandidateGenerator(kb, ngrams, vectors, exact_limit=_exact_limit(index), rescorer=rescorer)
+    kb, encoder = load_knowledge_base(artifacts[KB]), _saved_encoder(artifacts, device)
+    return open_generator(kb, encoder, **settings, saved=artifacts)
 
 
-def open_proposer(kb: KnowledgeBase) -> Index:
-    """Return the vectors of a fast encoder that proposes names to another one."""
-    from ..encoders.encoder import open_encoder
-
-    encoder = open_encoder(STARTER)
-    assert encoder is not None
-    return open_index(kb, encoder, AUTO)
+def open_proposer(kb: KnowledgeBase, saved: Mapping[str, Path] | None = None) -> Index | None:
+    """Return the vectors of a fast encoder that proposes names to another one: the saved one, or the starter."""
+    own = {role.removeprefix(PROPOSER): path for role, path in (saved or {}).items() if role.startswith(PROPOSER)}
+    encoder = open_encoder(STARTER) if saved is None else _saved_encoder(own)
+    return open_index(kb, encoder, AUTO, own) if encoder else None
 
 
 def _rescores(kb: KnowledgeBase, encoder: Encoder, index: str, *, sparse: bool) -> bool:
@@ -183,12 +152,8 @@ def _rescores(kb: KnowledgeBase, encoder: Encoder, index: str, *, sparse: bool) 
     return index == AUTO and sparse and is_slow and encoder.l2_normalized and kb.n_names > EXACT_LIMIT
 
 
-def _saved_encoder(artifacts: Mapping[str, Path], device: str) -> Encoder | None:
-    if ENCODER_FOLDER not in artifacts:
-        return None
-    from ..encoders.encoder import open_encoder
-
-    return open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
+def _saved_encoder(artifacts: Mapping[str, Path], device: str = "auto") -> Encoder | None:
+    return open_encoder(str(artifacts.get(ENCODER_FOLDER, "none")), device=device)
 
 
 def _exact_limit(index: str) -> float:

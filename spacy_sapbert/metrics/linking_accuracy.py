@@ -112,17 +112,6 @@ def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | No
     }
 
 
-def standard_errors(scores: Sequence[MentionScore], doc_ids: Sequence[str]) -> dict[str, float | None]:
-    """Return the standard errors of the "lenient" and "strict" accuracy at 1 in percent; None for under two documents.
-
-    Args:
-        scores: The scores of the covered mentions.
-        doc_ids: The document of each mention.
-    """
-    measures = ("lenient", "strict")
-    return {name: standard_error([getattr(score, name)[1] for score in scores], doc_ids) for name in measures}
-
-
 def standard_error(values: Sequence[float], doc_ids: Sequence[str]) -> float | None:
     """Return the standard error of the mean of values in percent; None for under two documents.
 
@@ -141,9 +130,10 @@ def standard_error(values: Sequence[float], doc_ids: Sequence[str]) -> float | N
     return percent(float(np.sqrt(len(n) / (len(n) - 1) * (deviations**2).sum()) / n.sum()))
 
 
-def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
-    """Return the measures of a corpus, as `evaluate_linking` reports them."""
+def summarize(scores: Sequence[MentionScore], doc_ids: Sequence[str]) -> dict[str, Any]:
+    """Return the measures of a corpus, as `evaluate_linking` reports them, from each mention's score and document."""
     covered = [score for score in scores if score.covered]
+    documents = [doc_id for score, doc_id in zip(scores, doc_ids, strict=True) if score.covered]
     slices = {name: [score for score in covered if name in score.slices] for name in SLICES}
     over_all = accuracies(scores)
     return {
@@ -155,6 +145,10 @@ def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
         "exact_match_floor": percent(mean([score.exact_match for score in covered])),
         f"candidate_recall@{RECALL_CUTOFF}": percent(mean([score.lenient[RECALL_CUTOFF] for score in covered])),
         "slices": {name: {"n": len(members), **accuracies(members)} for name, members in slices.items()},
+        "se": {
+            kind: standard_error([getattr(score, kind)[1] for score in covered], documents)
+            for kind in ("lenient", "strict")
+        },
     }
 
 

@@ -23,7 +23,7 @@ from .. import __version__
 from ..errors import BadRecordError, MissingColumnError, Warnings
 from ..files.opening import open_text
 from ..files.postgres import Database, is_postgres
-from ..files.values import table_lines
+from ..files.values import json_list, table_lines
 from ..kb.ids import canonical_id, canonical_prefix, curie_of
 from ..kb.semantic_types import SEMANTIC_TYPES
 from ..types import NIL
@@ -39,16 +39,19 @@ Record = Mapping[str, Any]
 # a relative, a `FamilyMemberHistory`. Each has the place of its text in the extension `derivation-reference` of HL7.
 
 _DERIVED = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
-BUNDLE = '{"resourceType": "Bundle", "type": "collection", "entry": ['
-"""The beginning of a Bundle, before its entries."""
+_BUNDLE = '{"resourceType": "Bundle", "type": "collection", "entry": ['
 _FINDINGS = {"T033", "T184"}  # of the semantic group of disorders, but no diagnoses
 _ID = re.compile("[A-Za-z0-9.-]{1,64}")
 _TABLES = json.loads(Path(__file__).with_name("fhir.json").read_bytes())
 _REASON = "they are hypothetical, deny a disease of the family, or are about genes, species or cell lines"
 
 
-def bundle_entries(records: Iterable[Record]) -> Iterator[Values]:
-    """Yield the entries of a Bundle. Mentions that state nothing of patients are left out, with a warning."""
+def fhir(records: Iterable[Record]) -> Iterator[str]:
+    """Yield the pieces of a Bundle. Mentions that state nothing of patients are left out, with a warning."""
+    return json_list(_BUNDLE, _bundle_entries(records), "\n]}\n")
+
+
+def _bundle_entries(records: Iterable[Record]) -> Iterator[Values]:
     recorded = datetime.now(timezone.utc).isoformat(timespec="seconds")
     numbers: Counter[str] = Counter()
     for record in records:

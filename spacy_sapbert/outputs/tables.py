@@ -5,16 +5,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
+from functools import partial
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..documents.formats import OutputFormat
+from ..documents.formats import FORMATS
 from ..errors import OptionError, requiring
 from ..files.opening import without_gz
 from ..files.output import replacing
-from ..files.tables import EXTRA, write_sheet
+from ..files.tables import write_sheet
 from ..files.values import ONE_LINE, table_lines
 from ..kb.ids import encode_id, split_ids
 from ..types import NIL, SCORE_DIGITS
@@ -34,8 +35,6 @@ COLUMNS: dict[str, type] = dict.fromkeys(_NAMES.split(), str) | _NUMBERS
 CODES = "codes_"
 """The beginning of the column with the codes of a code system: "codes_ICD10CM"."""
 
-COMPRESSED = {OutputFormat.parquet: ("parquet", "pyarrow"), OutputFormat.xlsx: (EXTRA, "openpyxl")}
-"""The formats of tables that are no text, each with its extra and package."""
 NOT_LOOKED_UP = "the linker did not look up this mention"
 ROWS_PER_GROUP = 20_000
 _SEPARATOR = "|"
@@ -148,9 +147,12 @@ def table_pieces(records: Iterable[Record], delimiter: str) -> Iterator[str]:
     return table_lines(chain([columns], rows), delimiter)
 
 
+csv_lines, tsv_lines = partial(table_pieces, delimiter=","), partial(table_pieces, delimiter="\t")
+
+
 def write_parquet(records: Iterable[Record], path: Path | None) -> None:
     """Write a Parquet table in groups of rows, so that memory does not grow with the number of records."""
-    path = check_table(path, OutputFormat.parquet)
+    path = check_table(path, "parquet")
     columns, records = _columns(records)
     write_parquet_rows(table_rows(records), columns, path)
 
@@ -168,21 +170,21 @@ def write_parquet_rows(rows: Iterator[Row], columns: Mapping[str, type], path: P
 
 def write_workbook(records: Iterable[Record], path: Path | None) -> None:
     """Write the table as the only sheet of a workbook, as a stream."""
-    path = check_table(path, OutputFormat.xlsx)
+    path = check_table(path, "xlsx")
     columns, records = _columns(records)
     write_sheet(chain([columns], (map(row.get, columns) for row in table_rows(records))), path)
 
 
-def check_table(path: Path | None, format: OutputFormat) -> Path:
-    """Return the path of a Parquet table or a workbook that can be written. `format` is one of `COMPRESSED`."""
-    option, remedy = f"The format {format.value}", f"Give --output with a name that ends in .{format.value}."
+def check_table(path: Path | None, format: str) -> Path:
+    """Return the path of a Parquet table or a workbook that can be written."""
+    option, remedy = f"The format {format}", f"Give --output with a name that ends in .{format}."
     if path is None:
         raise OptionError(option=option, reason="the table cannot be written to standard output", remedy=remedy)
     if path != without_gz(path):
         reason = f"{path} cannot be gzipped, since the table is compressed itself"
         raise OptionError(option=option, reason=reason, remedy=remedy)
-    extra, package = COMPRESSED[format]
-    with requiring(extra, f"A table of the format {format.value}"):
+    extra, package = FORMATS[format].needs
+    with requiring(extra, f"A table of the format {format}"):
         import_module(package)
     return path
 

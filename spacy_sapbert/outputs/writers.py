@@ -5,53 +5,24 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from ..documents.annotation_tools import (
-    brat_files,
-    doccano_example,
-    file_name_of,
-    label_studio_task,
-    prodigy_task,
-    pubannotation_document,
-)
+from ..documents.annotation_tools import file_name_of
 from ..documents.bioc import bioc_json, bioc_xml
-from ..documents.formats import TYPE_SYSTEM, OutputFormat
+from ..documents.formats import FORMATS, OUTPUT_FORMATS, TYPE_SYSTEM, Format, format_named, function
 from ..documents.pubtator import pubtator_record
-from ..documents.uima import TYPE_SYSTEM_FILE, xmi_files
+from ..documents.uima import TYPE_SYSTEM_FILE
 from ..errors import OptionError
 from ..files.opening import without_gz
 from ..files.output import open_output, replacing_folder, writing
 from ..files.postgres import Database
 from ..files.values import json_list
 from ..types import Document, Mention
-from .health_records import (
-    BUNDLE,
-    COLUMNS,
-    OmopConcepts,
-    bundle_entries,
-    note_nlp_lines,
-    note_nlp_rows,
-    phenopacket,
-    write_note_nlp,
-)
-from .html import html_pieces
-from .tables import (
-    COMPRESSED,
-    PassageOffsets,
-    Record,
-    check_table,
-    joined_ids,
-    linked_ids,
-    table_pieces,
-    table_rows,
-    write_parquet,
-    write_parquet_rows,
-    write_workbook,
-)
+from .health_records import COLUMNS, OmopConcepts, note_nlp_lines, note_nlp_rows, write_note_nlp
+from .tables import PassageOffsets, Record, check_table, joined_ids, linked_ids, table_rows, write_parquet_rows
 
 # JSON allows these characters, but some programs read them as the end of a line
 _JSON_LINE = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
@@ -62,13 +33,12 @@ Records = Iterable[Record]
 Values = dict[str, Any]
 
 
-def write_records(
-    records: Records, format: OutputFormat, path: Path | str | None, *, concepts: str | None = None
-) -> None:
+def write_records(records: Records, format: str, path: Path | str | None, *, concepts: str | None = None) -> None:
     """Write an output as a stream. The file appears when it is complete.
 
     Args:
         records: Records of `record_of`, or of the JSON lines that this function wrote.
+        format: One of `OUTPUT_FORMATS`.
         path: The file, gzipped if its name ends in `.gz`. None for standard output. See `check_output` for folders. Or
             the address of a database with a table NOTE_NLP.
         concepts: The table CONCEPT of OMOP or the address of a database, for the format omop.
@@ -78,12 +48,13 @@ def write_records(
             Parquet table or a workbook.
     """
     check_output(path, format, concepts)
+    kind = FORMATS[format]
     if isinstance(path, str):
         write_note_nlp(records, Database(path, "public"), OmopConcepts.open(concepts or path))
-    elif format in COMPRESSED:
-        (write_parquet if format is OutputFormat.parquet else write_workbook)(records, path)
-    elif path and format in _FILES:
-        _write_files(records, format, path)
+    elif kind.needs:
+        function(kind.write)(records, path)
+    elif path and kind.shape.startswith("file"):
+        _write_files(records, kind, path)
     elif concepts and path and path.suffix.lower() == ".parquet":
         write_parquet_rows(note_nlp_rows(records, OmopConcepts.open(concepts)), COLUMNS, path)
     else:
@@ -92,14 +63,31 @@ def write_records(
                 write(piece)
 
 
-def text_pieces(records: Records, format: OutputFormat) -> Iterator[str]:
+def text_pieces(records: Records, format: str) -> Iterator[str]:
     """Yield an output in a text format in pieces, at least one per record."""
-    return _WRITERS[format](records)
+    kind = FORMATS[format]
+    if kind.write:
+        pieces: Iterator[str] = function(kind.write)(records)
+        return pieces
+    values = (_value(record, kind) for record in records)
+    return json_list("[", values, "\n]\n") if kind.shape == "list" else map(json_line, values)
+
+
+def _value(record: Record, format: Format) -> Any:
+    """Return what a format makes of a record."""
+    if format.document:
+        return function(format.document)(*document_of(record))
+    return function(format.record)(record) if format.record else record
 
 
 def json_line(record: Record) -> str:
     """Return the line of a record in the JSON lines output."""
     return json.dumps(record, ensure_ascii=False).translate(_JSON_LINE) + "\n"
+
+
+def pubtator(records: Records) -> Iterator[str]:
+    """Yield the records of PubTator."""
+    return map(_pubtator, records)
 
 
 def _pubtator(record: Record) -> str:
@@ -118,6 +106,16 @@ def _pubtator(record: Record) -> str:
 
 
 # --- BioC
+
+
+def bioc(records: Records) -> Iterator[str]:
+    """Yield the pieces of a collection of BioC in XML."""
+    return bioc_xml(map(bioc_document, records))
+
+
+def biocjson(records: Records) -> Iterator[str]:
+    """Yield the pieces of a collection of BioC in JSON."""
+    return bioc_json(map(bioc_document, records))
 
 
 def bioc_document(record: Record) -> Values:
@@ -190,46 +188,45 @@ def document_of(record: Record) -> tuple[Document, dict[str, str]]:
     return Document(record["id"], record["text"], tuple(mentions)), names
 
 
-def check_output(path: Path | str | None, format: OutputFormat, concepts: str | None = None) -> None:
+def check_output(path: Path | str | None, format: str, concepts: str | None = None) -> None:
     """Check that an output can be written, before hours of work. See `write_records` for the arguments."""
-    if (format is OutputFormat.omop) != (concepts is not None):
+    kind = FORMATS[format_named(format, OUTPUT_FORMATS, "format of links")]
+    if (format == "omop") != (concepts is not None):
         raise OptionError(option="--concepts", reason="the format omop needs it, and no other format takes it")
     if concepts:
         OmopConcepts.open(concepts)
     if isinstance(path, str):
-        if format is not OutputFormat.omop:
-            raise OptionError(option=f"--to {format.value}", reason="a database takes the format omop alone")
+        if format != "omop":
+            raise OptionError(option=f"--to {format}", reason="a database takes the format omop alone")
         with Database(path, "public").transaction() as connection:
             connection.execute("SELECT note_nlp_id FROM note_nlp LIMIT 0")
         return
-    if format in COMPRESSED or (format is OutputFormat.omop and path and path.suffix.lower() == ".parquet"):
-        check_table(path, format if format in COMPRESSED else OutputFormat.parquet)
-    if format in _FILES and not (path and (_is_single(path, format) or _is_new(path))):
+    if kind.needs or (format == "omop" and path and path.suffix.lower() == ".parquet"):
+        check_table(path, format if kind.needs else "parquet")
+    if kind.shape.startswith("file") and not (path and (_is_single(path, kind) or _is_new(path))):
         reason = "it writes files for each document, so --output must be a new or an empty folder"
-        raise OptionError(option=f"The format {format.value}", reason=reason)
+        raise OptionError(option=f"The format {format}", reason=reason)
 
 
-def _is_single(path: Path, format: OutputFormat) -> bool:
+def _is_single(path: Path, format: Format) -> bool:
     """Return whether a path is that of a file for one document, such as note.xmi."""
-    named = format.value in without_gz(path).name.lower().split(".")[1:] and not path.is_dir()
-    return named and format is not OutputFormat.brat
+    return bool(format.written) and format.name in without_gz(path).name.lower().split(".")[1:] and not path.is_dir()
 
 
 def _is_new(path: Path) -> bool:
     return not any(path.iterdir()) if path.is_dir() else not path.exists()
 
 
-def _write_files(records: Records, format: OutputFormat, path: Path) -> None:
+def _write_files(records: Records, format: Format, path: Path) -> None:
     """Write the files of each document into a folder, or that of the only document to a file of the format."""
-    make = _FILES[format]
     if _is_single(path, format):
         single = [record for record, _ in zip(records, range(2), strict=False)]
         if len(single) != 1:
             reason = f"it has one document, but there are {'more' if single else 'none'}"
-            remedy = f"Give a new folder, and --to {format.value}."
+            remedy = f"Give a new folder, and --to {format.name}."
             raise OptionError(option=f"--output {path}", reason=reason, remedy=remedy)
         with open_output(path) as write:
-            write("".join(make(single[0]).values()))
+            write("".join(_files(single[0], format).values()))
         return
     names: Counter[str] = Counter()
     with writing(path), replacing_folder(path) as folder:
@@ -237,35 +234,13 @@ def _write_files(records: Records, format: OutputFormat, path: Path) -> None:
             name = file_name_of(record["id"])
             names[key := name.casefold()] += 1
             name += f"~{names[key]}" if names[key] > 1 else ""
-            for suffix, text in make(record).items():
+            for suffix, text in _files(record, format).items():
                 (folder / f"{name}{suffix}").write_bytes(text.encode())
-        if format is OutputFormat.xmi:
+        if format.name == "xmi":
             copyfile(TYPE_SYSTEM_FILE, folder / TYPE_SYSTEM)
 
 
-def _json_file(value: Values) -> dict[str, str]:
-    return {".json": json.dumps(value, ensure_ascii=False, indent=1) + "\n"}
-
-
-_FILES: dict[OutputFormat, Callable[[Record], dict[str, str]]] = {
-    OutputFormat.brat: lambda record: brat_files(*document_of(record)),
-    OutputFormat.xmi: lambda record: xmi_files(*document_of(record)),
-    OutputFormat.pubannotation: lambda record: _json_file(pubannotation_document(*document_of(record))),
-    OutputFormat.phenopacket: lambda record: _json_file(phenopacket(record)),
-}
-"""What makes the files of a document, by their endings."""
-_WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
-    OutputFormat.jsonl: lambda records: map(json_line, records),
-    OutputFormat.tsv: lambda records: table_pieces(records, "\t"),
-    OutputFormat.csv: lambda records: table_pieces(records, ","),
-    OutputFormat.pubtator: lambda records: map(_pubtator, records),
-    OutputFormat.bioc: lambda records: bioc_xml(map(bioc_document, records)),
-    OutputFormat.biocjson: lambda records: bioc_json(map(bioc_document, records)),
-    OutputFormat.html: html_pieces,
-    OutputFormat.fhir: lambda records: json_list(BUNDLE, bundle_entries(records), "\n]}\n"),
-    OutputFormat.labelstudio: lambda records: json_list(
-        "[", (label_studio_task(*document_of(record)) for record in records), "\n]\n"
-    ),
-    OutputFormat.prodigy: lambda records: (json_line(prodigy_task(*document_of(record))) for record in records),
-    OutputFormat.doccano: lambda records: (json_line(doccano_example(*document_of(record))) for record in records),
-}
+def _files(record: Record, format: Format) -> dict[str, str]:
+    """Return the files of a document, by their endings."""
+    value: dict[str, Any] = _value(record, format)
+    return value if format.shape == "files" else {".json": json.dumps(value, ensure_ascii=False, indent=1) + "\n"}

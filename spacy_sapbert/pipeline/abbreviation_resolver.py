@@ -1,6 +1,6 @@
 """`abbreviation_resolver`: find the abbreviations that a document defines, and their later occurrences."""
 
-from typing import Iterable, List, Optional
+from typing import List, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 from ..text.languages import ENGLISH
 from ..text.short_forms import find_short_forms
-from .attributes import register, set_abbreviation_occurrences
+from .attributes import set_abbreviation_occurrences
 from .component_settings import Component, add_factory, check_setting
 
 
@@ -58,21 +58,14 @@ class AbbreviationResolver(Component):
             self, "clinical", not clinical or self._rules is ENGLISH, "false for other languages than English"
         )
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
-        """Return the occurrences of short forms in each document. The documents are not changed."""
-        occurrences = []
-        for doc in docs:
-            text = doc.text
-            definitions = find_definitions(text, min_precision=self.min_precision, rules=self._rules)
-            clinical = [*find_short_forms(text)] if self.clinical else []
-            occurrences.append(find_occurrences(text, definitions, self.known, clinical))
-        return occurrences
+    def find(self, doc: Doc) -> List[AbbreviationOccurrence]:
+        text = doc.text
+        definitions = find_definitions(text, min_precision=self.min_precision, rules=self._rules)
+        clinical = [*find_short_forms(text)] if self.clinical else []
+        return find_occurrences(text, definitions, self.known, clinical)
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[AbbreviationOccurrence]]) -> None:
-        """Write the predictions to the documents. They replace earlier ones."""
-        register()  # scispaCy may have replaced the attributes meanwhile
-        for doc, occurrences in zip(docs, predictions):
-            set_abbreviation_occurrences(doc, occurrences)
+    def annotate(self, doc: Doc, found: List[AbbreviationOccurrence]) -> None:
+        set_abbreviation_occurrences(doc, found)
 
 
 add_factory(AbbreviationResolver, assigns=["doc._.abbreviations", "span._.long_form"])

@@ -19,7 +19,7 @@ from ..text.languages import ENGLISH
 from ..vectors.flat import encoding_progress
 from .box import ADDED, NER, load, types_of_labels
 from .component_settings import settings_of
-from .corrections import CorrectionsSetting
+from .corrections import read_decisions
 from .factories import ASSERTION, INSIDE, LINKER, MATCHER, RESOLVER, SECTIONS, SENTENCIZER
 from .tokenizer import load_pipeline
 
@@ -164,7 +164,7 @@ def _obey(nlp: Language, corrections: str) -> None:
     for _, component in components:
         if hasattr(component, "set_corrections"):
             component.set_corrections(corrections)
-            CorrectionsSetting(corrections).decisions(component.kb)  # warns of concepts that it lacks
+            read_decisions(corrections, component.kb)  # warns of concepts that it lacks
 
 
 def _changed(pipeline: str, kb: str | None) -> Language:

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from copy import deepcopy
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -23,8 +23,9 @@ from ..text.notes.assertion import (
     scope_bounds,
 )
 from ..text.notes.sections import find_sections, flag_at
-from .attributes import get_assertion, get_sections, has_sections, register, set_assertion
-from .component_settings import Component, add_factory, check_setting
+from .attributes import ASSERTION, get_sections, has_sections
+from .base import MentionComponent
+from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
 
 Cues = Dict[str, Dict[str, List[str]]]
@@ -35,7 +36,7 @@ _TERMSET = {"preceding_negations": "before", "following_negations": "after"}
 _TERMSET.update({"termination": "end", "pseudo_negations": "pseudo"})
 
 
-class AssertionDetector(Component):
+class AssertionDetector(MentionComponent):
     """Writes the flags of a mention to `span._.assertion`: "negated", "uncertain", "family" and others.
 
     Cues such as "no evidence of" flag the mentions before or after them. A cue has no effect beyond its sentence, a
@@ -60,6 +61,7 @@ class AssertionDetector(Component):
     """
 
     fixed = ("cues",)
+    writes = ASSERTION
 
     def __init__(
         self,
@@ -94,19 +96,7 @@ class AssertionDetector(Component):
             self._matcher = matcher_of(self.vocab.lang) if self._cues is None else CueMatcher(self._cues)
         return self._matcher
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[Flags]]:
-        """Return the flags of each mention of each document. The documents are not changed."""
-        return [self._flags_of_mentions(doc) for doc in docs]
-
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Flags]]) -> None:
-        """Write the predictions to the mentions. They replace earlier ones."""
-        register()  # scispaCy may have replaced the attributes meanwhile
-        for doc, found in zip(docs, predictions):
-            for mention, flags in zip(mentions_of(doc, self.spans_key), found):
-                if flags or get_assertion(mention):
-                    set_assertion(mention, flags)
-
-    def _flags_of_mentions(self, doc: Doc) -> List[Flags]:
+    def find(self, doc: Doc) -> List[Flags]:
         mentions = [(mention.start_char, mention.end_char) for mention in mentions_of(doc, self.spans_key)]
         if not mentions:
             return []

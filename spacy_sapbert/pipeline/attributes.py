@@ -4,20 +4,23 @@ scispaCy registers `abbreviations`, `long_form` and `kb_ents` with `force=True`,
 call `register` whenever they write. Our getters and setters also accept the values of scispaCy's components.
 """
 
-from bisect import bisect_left, bisect_right
-from operator import itemgetter
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from bisect import bisect_left
+from functools import partial
+from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import AbbreviationOccurrence
-from ..text.notes.sections import Section
+from ..text.notes.sections import Section, section_at
 from ..types import Alternative, DocumentConcept, Link
 
 # the fields of a link before its other candidates, which are lists in an entry
 _PLAIN_FIELDS = Link._fields.index("runner_up")
 _REASONS = _PLAIN_FIELDS + 2
 _ABBREVIATIONS: Any = ("._.", "abbreviations", None, None)
+
+Value = TypeVar("Value")
+Part = TypeVar("Part", bound="PartOfTokens")
 
 
 def register() -> None:
@@ -89,7 +92,8 @@ def _entries(doc: Doc) -> List[List[Any]]:
 
 def _entry(doc: Doc, entry: Any) -> List[Any]:
     if isinstance(entry, Span):
-        return _make_entry(entry, doc.user_data[_key("long_form", entry)])
+        key: Any = ("._.", "long_form", *_bounds(entry))
+        return _make_entry(entry, doc.user_data[key])
     if isinstance(entry, dict):  # with `make_serializable`
         short, long = (doc[entry[f"{form}_start"] : entry[f"{form}_end"]] for form in ("short", "long"))
         return _make_entry(short, long)
@@ -106,7 +110,12 @@ def _position(entry: List[Any]) -> List[Any]:
 
 def get_abbreviations(doc: Doc) -> List[Span]:
     """Return the spans of the short forms."""
-    return [_short_form(doc, occurrence) for occurrence in get_abbreviation_occurrences(doc)]
+    spans: List[Span] = []
+    for occurrence in get_abbreviation_occurrences(doc):
+        span = ShortForm.at(doc, *occurrence[:2])
+        span.occurrence = occurrence
+        spans.append(span)
+    return spans
 
 
 def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
@@ -152,129 +161,144 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     )
 
 
-# --- what the text of a mention decides: composite splits, corrections, flags
+# --- values of mentions and of documents
 
 
-def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
-    """Return the composite splits of a mention, the most plausible first."""
-    return list(map(tuple, _get(span, "composite_splits")))
+class Attribute(Generic[Value]):
+    """The attribute of a document, or of a mention whose text decides it: all spans of a place have one value.
+
+    Args:
+        name: The name of the attribute.
+        read: Makes the value from what is stored.
+        write: Makes what is stored from the value.
+        empty: What counts as stored as long as nothing is.
+    """
+
+    def __init__(
+        self, name: str, read: Callable[[Any], Value], write: Callable[[Any], Any] = list, empty: Any = ()
+    ) -> None:
+        self.name, self.read, self.write, self.empty = name, read, write, empty
+
+    def __reduce__(self) -> str:  # spaCy passes getters and setters to other processes
+        return self.name.upper()
+
+    def key(self, owner: Union[Doc, Span]) -> Any:
+        """Return spaCy's own key for extension values, so that code that copies or shifts them also handles ours."""
+        if isinstance(owner, Doc):
+            return ("._.", self.name, None, None)
+        return ("._.", self.name, owner.start_char, owner.end_char)
+
+    def get(self, owner: Union[Doc, Span]) -> Value:
+        """Return the value of a document or of a mention."""
+        user_data: Dict[Any, Any] = owner.doc.user_data
+        return self.read(self.pick(user_data.get(self.key(owner), self.empty), owner))
+
+    def set(self, owner: Union[Doc, Span], value: Any) -> None:
+        """Set the value of a document or of a mention."""
+        key, user_data = self.key(owner), owner.doc.user_data
+        user_data[key] = self.join(self.write(value), user_data.get(key), owner)
+
+    def pick(self, stored: Any, owner: Any) -> Any:
+        """Return what is stored for a mention among what is stored for its place."""
+        return stored
+
+    def join(self, entry: Any, stored: Any, owner: Any) -> Any:
+        """Return what is stored for a place, with the entry of a mention."""
+        return entry
 
 
-def set_composite_splits(span: Span, composite_splits: Iterable[Sequence[str]]) -> None:
-    """Set the composite splits of a mention."""
-    _set(span, "composite_splits", list(map(list, composite_splits)))
+class LinkedAttribute(Attribute[Value]):
+    """An attribute that also depends on the label and on the concept: {label: {id of the concept: entry}} is stored."""
+
+    def pick(self, stored: Any, owner: Span) -> Any:
+        """Return the entry for a span with this label and this concept id.
+
+        A span without a label, or with an id that nothing was stored for, gets the entry that was stored last. A
+        document of version 1.0.0 has one entry for all spans of a place, as other plugins have.
+        """
+        if not isinstance(stored, dict):
+            return stored
+        by_id = (stored.get(owner.label_) or stored.get("", {})) if owner.label else list(stored.values())[-1]
+        return by_id.get(owner.kb_id_, list(by_id.values())[-1]) if by_id else self.empty
+
+    def join(self, entry: Any, stored: Any, owner: Span) -> Any:
+        """Return what is stored, with the entry last. A mapping is all that `Doc.to_json` wrote for the place."""
+        if isinstance(entry, dict):
+            return entry
+        by_label = dict(stored) if isinstance(stored, dict) else {}
+        by_id = dict(by_label.pop(owner.label_, {}))
+        by_id.pop(owner.kb_id_, None)
+        return {**by_label, owner.label_: {**by_id, owner.kb_id_: entry}}
 
 
-def get_corrections(span: Span) -> Dict[str, str]:
-    """Return the variants of the mention that seem misspelled, each with its correction."""
-    return dict(_get(span, "corrections"))
+def _lists(rows: Any, as_list: Callable[[Any], List[Any]] = list) -> Any:
+    """Return rows as msgpack has them, or the mapping that `Doc.to_json` wrote."""
+    return rows if isinstance(rows, dict) else list(map(as_list, rows))
 
 
-def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
-    """Set the spelling corrections of a mention."""
-    _set(span, "corrections", list(map(list, dict(corrections).items())))
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
-def get_assertion(span: Span) -> Tuple[str, ...]:
-    """Return the flags of a mention, such as "negated". Empty if it has none, or if nothing has looked for them."""
-    return tuple(_get(span, "assertion"))
+# the composite splits of a mention, the most plausible first
+COMPOSITE_SPLITS: Attribute[List[Tuple[str, ...]]] = Attribute(
+    "composite_splits", lambda splits: list(map(tuple, splits)), _lists
+)
+get_composite_splits, set_composite_splits = COMPOSITE_SPLITS.get, COMPOSITE_SPLITS.set
 
+# the variants of a mention that seem misspelled, each with its correction
+CORRECTIONS: Attribute[Dict[str, str]] = Attribute("corrections", dict, lambda pairs: _lists(dict(pairs).items()))
+get_corrections, set_corrections = CORRECTIONS.get, CORRECTIONS.set
 
-def set_assertion(span: Span, flags: Iterable[str]) -> None:
-    """Set the flags of a mention."""
-    _set(span, "assertion", list(flags))
+# the flags of a mention, such as "negated"; empty if it has none, or if nothing has looked for them
+ASSERTION: Attribute[Tuple[str, ...]] = Attribute("assertion", tuple)
+get_assertion, set_assertion = ASSERTION.get, ASSERTION.set
 
+# the sections of a note, in order
+SECTIONS: Attribute[List[Section]] = Attribute("sections", lambda rows: list(map(Section._make, rows)), _lists)
+get_sections, set_sections = SECTIONS.get, SECTIONS.set
 
-# --- sections of a note: an entry [label, heading start, start, end] for each
+# the name of the vocabulary that the `concept_matcher` found here
+MATCHED_NAME: Attribute[Optional[str]] = LinkedAttribute("matched_name", _as_it_is, _as_it_is, None)
+get_matched_name, set_matched_name = MATCHED_NAME.get, MATCHED_NAME.set
 
+# the texts that say a name in other words, the mention or the parts of a composite: the name, the score, the reason
+OTHER_WORDS: Attribute[Dict[str, Tuple[str, float, str]]] = LinkedAttribute(
+    "other_words",
+    lambda rows: {text: (name, score, reason) for text, name, score, reason in rows},
+    lambda other_words: [[text, *evidence] for text, evidence in other_words.items()],
+)
+get_other_words, set_other_words = OTHER_WORDS.get, OTHER_WORDS.set
 
-def has_sections(doc: Doc) -> bool:
-    """Return whether a component has looked for sections."""
-    return _key("sections") in doc.user_data
+# concept ids with scores, best first
+KB_ENTS: Attribute[List[Tuple[str, float]]] = LinkedAttribute(
+    "kb_ents", lambda rows: [(concept_id, score) for concept_id, score in rows], _lists
+)
+get_kb_ents, set_kb_ents = KB_ENTS.get, KB_ENTS.set
 
-
-def get_sections(doc: Doc) -> List[Section]:
-    """Return the sections of a note, in order."""
-    return list(map(Section._make, doc.user_data.get(_key("sections"), [])))
-
-
-def set_sections(doc: Doc, sections: Iterable[Section]) -> None:
-    """Set the sections of a note."""
-    doc.user_data[_key("sections")] = list(map(list, sections))
-
-
-def get_section(span: Span) -> Optional[str]:
-    """Return the label of the section in which a mention begins, such as "family history"."""
-    entries = span.doc.user_data.get(_key("sections"), [])
-    number = bisect_right(entries, span.start_char, key=itemgetter(1)) - 1
-    return entries[number][0] if number >= 0 else None
-
-
-# --- what also depends on the label: matched names, candidates and links, an entry {label: {id of the concept: value}}
-
-
-def get_matched_name(span: Span) -> Optional[str]:
-    """Return the name of the vocabulary that the `concept_matcher` found here."""
-    name: Optional[str] = _get_linked(span, "matched_name", None)
-    return name
-
-
-def set_matched_name(span: Span, name: str) -> None:
-    """Set the name of the vocabulary that was found here."""
-    _set_linked(span, "matched_name", name)
-
-
-def get_other_words(span: Span) -> Dict[str, Tuple[str, float, str]]:
-    """Return the texts that say a name in other words: the name, the score, and which words are equal."""
-    entries = _get_linked(span, "other_words", [])
-    return {text: (name, score, reason) for text, name, score, reason in entries} if entries else {}
-
-
-def set_other_words(span: Span, other_words: Mapping[str, Tuple[str, float, str]]) -> None:
-    """Set the texts that say a name in other words: the mention, or the parts of a composite."""
-    _set_linked(span, "other_words", [[text, *evidence] for text, evidence in other_words.items()])
-
-
-def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
-    """Return concept ids with scores, best first."""
-    return [(concept_id, score) for concept_id, score in _get_linked(span, "kb_ents", [])]
-
-
-def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
-    """Set the concept ids with scores."""
-    entries = kb_ents if isinstance(kb_ents, dict) else list(map(list, kb_ents))
-    _set_linked(span, "kb_ents", entries)
-
-
-def get_links(span: Span) -> List[Link]:
-    """Return the links of the mention, one per part."""
-    assertion = get_assertion(span)
-    return [_link(entry)._replace(assertion=assertion) for entry in _get_linked(span, "links", [])]
-
-
-def set_links(span: Span, links: Iterable[Link]) -> None:
-    """Set the links of the mention. Their flags are not kept: `set_assertion` sets those of the mention."""
-    _set_linked(span, "links", links if isinstance(links, dict) else list(map(_link_entry, links)))
-
-
-def _link_entry(link: Link) -> List[Any]:
-    runner_up, rejected = link.runner_up and list(link.runner_up), link.rejected and list(link.rejected)
-    entry: List[Any] = [*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)]
-    if link.candidates or link.missing is not None:
-        entry += [list(map(list, link.candidates)), link.missing]
-    return entry
-
-
-def get_linked_by(span: Span) -> Optional[str]:
-    """Return the name of the component that linked the mention, if it is not the usual one."""
-    name: Optional[str] = _get_linked(span, "linked_by", None)
-    return name
+# the name of the component that linked the mention, if it is not the usual one
+LINKED_BY: Attribute[Optional[str]] = LinkedAttribute("linked_by", _as_it_is, _as_it_is, None)
+get_linked_by = LINKED_BY.get
 
 
 def set_linked_by(span: Span, name: Optional[str]) -> None:
     """Set the name of the component that linked the mention; None if it is the usual one."""
-    if name is not None or _key("linked_by", span) in span.doc.user_data:
-        _set_linked(span, "linked_by", name)
+    if name is not None or LINKED_BY.key(span) in span.doc.user_data:
+        LINKED_BY.set(span, name)
+
+
+def has_sections(doc: Doc) -> bool:
+    """Return whether a component has looked for sections."""
+    return SECTIONS.key(doc) in doc.user_data
+
+
+def get_section(span: Span) -> Optional[str]:
+    """Return the label of the section in which a mention begins, such as "family history"."""
+    section = section_at(get_sections(span.doc), span.start_char)
+    return section.label if section else None
+
+
+# --- links: an entry has the plain fields, the runner-up, the rejected one, the reasons, the candidates and `missing`
 
 
 def _link(entry: Sequence[Any]) -> Link:
@@ -286,80 +310,49 @@ def _link(entry: Sequence[Any]) -> Link:
     return link._replace(reasons=tuple(*reasons), candidates=tuple(candidates), missing=missing)
 
 
+def _link_entry(link: Link) -> List[Any]:
+    runner_up, rejected = link.runner_up and list(link.runner_up), link.rejected and list(link.rejected)
+    entry: List[Any] = [*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)]
+    if link.candidates or link.missing is not None:
+        entry += [_lists(link.candidates), link.missing]
+    return entry
+
+
+LINKS: Attribute[List[Link]] = LinkedAttribute(
+    "links",
+    lambda entries: list(map(_link, entries)),
+    partial(_lists, as_list=_link_entry),
+)
+set_links = LINKS.set  # without the flags: `set_assertion` sets those of the mention
+
+
+def get_links(span: Span) -> List[Link]:
+    """Return the links of the mention, one per part."""
+    assertion = get_assertion(span)
+    return [link._replace(assertion=assertion) for link in LINKS.get(span)]
+
+
 # --- concepts of the document: [id, score, name, [[start, end], …], [[signal, contribution], …]]
 
 
 def get_concepts(doc: Doc) -> List[DocumentConcept]:
     """Return the concepts of the whole document, best first."""
-    entries: List[List[Any]] = doc.user_data.get(_key("concepts"), [])
     return [
         DocumentConcept(
-            concept_id,
-            score,
-            name,
-            tuple(_span(doc, *place) for place in places),
-            tuple((signal, value) for signal, value in contributions),
+            concept_id, score, name, tuple(_span(doc, *place) for place in places), tuple(map(tuple, contributions))
         )
-        for concept_id, score, name, places, contributions in entries
+        for concept_id, score, name, places, contributions in CONCEPTS.get(doc)
     ]
 
 
-def set_concepts(doc: Doc, concepts: Iterable[DocumentConcept]) -> None:
-    """Set the concepts of the whole document."""
-    doc.user_data[_key("concepts")] = [
-        [
-            concept.concept_id,
-            float(concept.score),
-            concept.name,
-            [list(_bounds(span)) for span in concept.evidence],
-            [[signal, float(value)] for signal, value in concept.contributions],
-        ]
-        for concept in concepts
-    ]
+def _concept_entry(concept: DocumentConcept) -> List[Any]:
+    evidence = [list(_bounds(span)) for span in concept.evidence]
+    contributions = [[signal, float(value)] for signal, value in concept.contributions]
+    return [concept.concept_id, float(concept.score), concept.name, evidence, contributions]
 
 
-def _key(name: str, span: Optional[Span] = None) -> Any:
-    # spaCy's own key for extension values, so that code that copies or shifts them also handles ours; as in `_get`
-    return ("._.", name, None, None) if span is None else ("._.", name, span.start_char, span.end_char)
-
-
-def _get(span: Span, name: str) -> List[Any]:
-    user_data: Dict[Any, Any] = span.doc.user_data
-    return user_data.get(("._.", name, span.start_char, span.end_char), [])
-
-
-def _set(span: Span, name: str, value: List[Any]) -> None:
-    span.doc.user_data[_key(name, span)] = value
-
-
-def _get_linked(span: Span, name: str, default: Any) -> Any:
-    """Return the value for a span with this label and this concept id.
-
-    A span without a label, or with an id that nothing was stored for, gets the value that was stored last. A document
-    of version 1.0.0 has one value for all spans of a place, as other plugins have.
-    """
-    user_data: Dict[Any, Any] = span.doc.user_data
-    stored = user_data.get(("._.", name, span.start_char, span.end_char), default)
-    if not isinstance(stored, dict):
-        return stored
-    by_id = (stored.get(span.label_) or stored.get("", {})) if span.label else list(stored.values())[-1]
-    return by_id.get(span.kb_id_, list(by_id.values())[-1]) if by_id else default
-
-
-def _set_linked(span: Span, name: str, value: Any) -> None:
-    """Store a value for the spans with the same place, label and concept id as this one.
-
-    A mapping is all that was stored for the place, which `Doc.to_json` writes as it is.
-    """
-    key: Any = ("._.", name, span.start_char, span.end_char)
-    if isinstance(value, dict):
-        span.doc.user_data[key] = value
-        return
-    stored = span.doc.user_data.get(key)
-    by_label = dict(stored) if isinstance(stored, dict) else {}
-    by_id = dict(by_label.pop(span.label_, {}))
-    by_id.pop(span.kb_id_, None)
-    span.doc.user_data[key] = {**by_label, span.label_: {**by_id, span.kb_id_: value}}
+CONCEPTS: Attribute[List[Any]] = Attribute("concepts", list, lambda concepts: list(map(_concept_entry, concepts)))
+set_concepts = CONCEPTS.set
 
 
 def _bounds(span: Span) -> Tuple[int, int]:
@@ -379,18 +372,7 @@ def _both_bounds(doc: Doc, occurrence: AbbreviationOccurrence) -> Tuple[Tuple[in
 
 def _exact_span(doc: Doc, start: int, end: int) -> Span:
     span = _span(doc, start, end)
-    if _bounds(span) == (start, end):
-        return span
-    part = PartOfTokens(doc, span.start, span.end)
-    part.characters = start, end
-    return part
-
-
-def _short_form(doc: Doc, occurrence: AbbreviationOccurrence) -> "ShortForm":
-    span = _span(doc, *occurrence[:2])
-    short_form = ShortForm(doc, span.start, span.end)
-    short_form.characters, short_form.occurrence = occurrence[:2], occurrence
-    return short_form
+    return span if _bounds(span) == (start, end) else PartOfTokens.at(doc, start, end)
 
 
 class PartOfTokens(Span):
@@ -401,6 +383,14 @@ class PartOfTokens(Span):
     """
 
     characters: Tuple[int, int]
+
+    @classmethod
+    def at(cls: Type[Part], doc: Doc, start: int, end: int) -> Part:
+        """Return the span with some characters."""
+        span = _span(doc, start, end)
+        part = cls(doc, span.start, span.end)
+        part.characters = start, end
+        return part
 
     @property
     def start_char(self) -> int:  # type: ignore[override]

@@ -13,6 +13,7 @@ from typing import (
     List,
     Mapping,
     Optional,
+    Sequence,
     Tuple,
     TypeVar,
 )
@@ -25,7 +26,7 @@ from spacy.training import Example, validate_examples
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from ..errors import DamagedError, MismatchError
+from ..errors import DamagedError, MismatchError, SapbertError
 from ..files.output import ScratchFolder
 from ..store.artifact import (
     KB,
@@ -33,15 +34,16 @@ from ..store.artifact import (
     ExternalArtifact,
     check_inside,
     files_in,
-    first_external,
     is_in_pipeline,
     opening,
     read_component,
     write_component,
 )
 from ..store.cache import cache_dir
+from .attributes import Attribute
 from .component_settings import Component, check_setting, settings_of
 from .factories import EXTERNAL, INSIDE
+from .mentions import mentions_of
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
@@ -82,9 +84,11 @@ class SavedInFolder:
         """Open what `to_disk` wrote. It takes precedence over any path in the config.
 
         Raises:
-            SapbertError: E121 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
-                another format version, E403 a file name leads out of the folder of the pipeline, E412 or E413 an
-                external file has moved or changed.
+            NotFoundError: No component was saved there.
+            MismatchError: It was saved in another format, or an external file has moved or changed.
+            NewerVersionError: A newer version saved it.
+            DamagedError: A file is missing or damaged.
+            SapbertError: E403 a file name leads out of the folder of the pipeline.
         """
         folder = ensure_path(path)
         self._read(folder, in_pipeline=True)
@@ -102,7 +106,8 @@ class SavedInFolder:
         """Unpack the files into a temporary folder that exists as long as the component, and open them.
 
         Raises:
-            SapbertError: E403 a file name leads out of the folder, E408 the bytes are of another kind.
+            DamagedError: The bytes are of another kind.
+            SapbertError: E403 a file name leads out of the folder.
         """
         files = _unpack(data)
         check_inside(files)
@@ -135,18 +140,31 @@ class SavedInFolder:
             moved = cache_dir() / saved.parent.name / saved.name
             remedy = f"put it into {moved.parent}, or set SPACY_SAPBERT_CACHE to the cache folder that holds it"
 
-        def why_not(path: Path) -> Optional[str]:
-            from ..kb.knowledge_base import KnowledgeBase
+        reasons = []
+        for path in filter(None, (saved, moved)):
+            reason = artifact.why_not(path) or (_why_not_kb(artifact, path) if role == KB else None)
+            if reason is None:
+                return path
+            reasons.append(reason)
+        found = "; ".join(reasons)
+        reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {found}"
+        changed = "If it has changed, put the old file back, or assemble the pipeline again."
+        raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason)
 
-            is_same = role != KB or KnowledgeBase(path).fingerprint == artifact.fingerprint
-            return None if is_same else f"{path} holds another vocabulary"
 
-        try:
-            return first_external(artifact, [saved, *([moved] if moved else [])], why_not)
-        except ValueError as error:
-            reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {error}"
-            changed = "If it has changed, put the old file back, or assemble the pipeline again."
-            raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason) from error
+class MentionComponent(Component):
+    """A component that writes one attribute of the mentions. `find` returns its value for each mention.
+
+    Attributes:
+        writes: The attribute. It is not written if it is empty, unless it replaces an earlier value.
+    """
+
+    writes: ClassVar[Attribute[Any]]
+
+    def annotate(self, doc: Doc, found: Sequence[Any]) -> None:
+        for mention, value in zip(mentions_of(doc, self.spans_key), found):
+            if value or self.writes.get(mention):
+                self.writes.set(mention, value)
 
 
 class FolderPipe(SavedInFolder, Component):
@@ -273,6 +291,17 @@ class BatchedPipe(FolderPipe, TrainablePipe):
             yield
         else:
             yield from super().use_params(params)
+
+
+def _why_not_kb(artifact: ExternalArtifact, path: Path) -> Optional[str]:
+    """Return why a file is not the vocabulary that was saved, or None."""
+    from ..kb.knowledge_base import KnowledgeBase
+
+    try:
+        is_same = KnowledgeBase(path).fingerprint == artifact.fingerprint
+    except SapbertError as error:
+        return f"{path} cannot be opened: {error}"
+    return None if is_same else f"{path} holds another vocabulary"
 
 
 def _unpack(data: bytes) -> Dict[str, bytes]:

@@ -7,7 +7,7 @@ import inspect
 import warnings
 from dataclasses import fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type, get_type_hints
 
 from spacy.language import Language
 from spacy.pipeline import Pipe
@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..errors import DOCS, SettingError, Warnings
-from ..settings_block import SettingsBlock
+from ..settings_block import SettingsBlock, check_type
 from ..text.languages import ENGLISH, LANGUAGES, LanguageRules, rules_of
 from .attributes import register
 from .factories import EXTERNAL, INSIDE
@@ -71,6 +71,9 @@ class Component(Pipe):
                 component = type(self).__name__
                 raise SettingError(remedy, setting=setting, component=component, value=value, wanted="left out")
         values = {setting: arguments[setting] for setting in settings_names(type(self))}
+        hints = get_type_hints(type(self).__init__)
+        for setting, value in values.items():
+            check_type(name, setting, value, hints.get(setting, Any))
         values.update((setting, value.copy()) for setting, value in values.items() if isinstance(value, (list, dict)))
         for setting, block in self.blocks.items():
             values[setting] = block.read(name, setting, values[setting] or {})
@@ -100,6 +103,24 @@ class Component(Pipe):
         """Process one document."""
         self.set_annotations([doc], self.predict([doc]))
         return doc
+
+    def predict(self, docs: Sequence[Doc]) -> List[Any]:
+        """Return what `find` returns for each document."""
+        return [self.find(doc) for doc in docs]
+
+    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Any]) -> None:
+        """Write the predictions to the documents. They replace earlier ones."""
+        register()  # scispaCy may have replaced the attributes meanwhile
+        for doc, found in zip(docs, predictions):
+            self.annotate(doc, found)
+
+    def find(self, doc: Doc) -> Any:
+        """Return what the component finds in a document, which is not changed."""
+        raise NotImplementedError
+
+    def annotate(self, doc: Doc, found: Any) -> None:
+        """Write what was found to a document."""
+        raise NotImplementedError
 
 
 def settings_names(component: Type[Any]) -> List[str]:

@@ -1,20 +1,21 @@
 """`composite_splitter`: propose splits of composite mentions, from which the linker chooses."""
 
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..text.abbreviations import expand
 from ..text.composites import composite_splits
-from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
-from .component_settings import Component, add_factory, check_setting
+from .attributes import COMPOSITE_SPLITS, get_abbreviation_occurrences
+from .base import MentionComponent
+from .component_settings import add_factory, check_setting
 from .mentions import mentions_of
 
 CompositeSplits = List[Tuple[str, ...]]
 
 
-class CompositeSplitter(Component):
+class CompositeSplitter(MentionComponent):
     """Writes the splits of composite mentions to `span._.composite_splits`, the most plausible first.
 
     A split is a tuple of texts, one per single mention: ("breast cancer", "ovarian cancer"). If the mention has
@@ -32,6 +33,7 @@ class CompositeSplitter(Component):
     """
 
     fixed = ("language",)
+    writes = COMPOSITE_SPLITS
     shown = ("spans_key", "max_splits")
 
     def __init__(
@@ -46,19 +48,7 @@ class CompositeSplitter(Component):
         self.keep(nlp, name, locals())
         check_setting(self, "max_splits", max_splits >= 1, "at least 1")
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[CompositeSplits]]:
-        """Return the splits of each mention of each document. The documents are not changed."""
-        return [self._splits_of_mentions(doc) for doc in docs]
-
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[CompositeSplits]]) -> None:
-        """Write the predictions to the mentions. They replace earlier ones."""
-        register()  # scispaCy may have replaced the attributes meanwhile
-        for doc, found in zip(docs, predictions):
-            for mention, splits in zip(mentions_of(doc, self.spans_key), found):
-                if splits or get_composite_splits(mention):
-                    set_composite_splits(mention, splits)
-
-    def _splits_of_mentions(self, doc: Doc) -> List[CompositeSplits]:
+    def find(self, doc: Doc) -> List[CompositeSplits]:
         occurrences = get_abbreviation_occurrences(doc)
         text = doc.text if occurrences else ""  # spaCy builds the text on each access
         splits_of_mentions = []

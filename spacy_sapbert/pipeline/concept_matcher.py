@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.finder import FoundName, NameFinder
     from ..linking.name_matcher import NameMatcher
-    from ..review.corrections import Decisions
 
 CACHED_LABELS = 1 << 14
 OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
@@ -138,7 +137,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
         spans = outside_headings(doc, self._spans(doc))
-        spans, added = self._corrected(doc, spans) if self._corrections_setting.path is not None else (spans, [])
+        spans, added = self._corrected(doc, spans) if self._obeyed is not None else (spans, [])
         if self.spans_key is not None:
             spans += added
             doc.spans[self.spans_key] = list({(span.start, span.end, span.label_): span for span in spans}.values())
@@ -153,8 +152,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         from ..review.corrections import document_key
 
         text = doc.text
-        decisions, key = self._corrections_setting.decisions(self.kb), document_key(text)
-        kept = [span for span in spans if not _is_none(span, decisions, key)]
+        decisions, key = self._decided(self.kb), document_key(text)
+        decided = [decisions.of(key, span.start_char, span.end_char, span.text, span.label_) for span in spans]
+        kept = [span for span, decision in zip(spans, decided) if not decision.is_no_mention]
         # a mention that is known keeps what is known of it, unless the correction has another label
         known = {(span.start, span.end): span for span in (*kept, *(doc.ents if self.spans_key is None else ()))}
         added = []
@@ -319,7 +319,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         for index in (self.matcher, self.finder.other_words):
             if index is not None:
                 artifacts.add(index.ROLE, index.artifact())
-        self._corrections_setting.save(artifacts)
+        self._save_corrections(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..kb.storage import KB, load_knowledge_base
@@ -336,7 +336,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         if words is None:
             finder.worded = frozenset()  # saved without other words, such as by an older version
         self._use(finder)
-        self._corrections_setting = self._corrections_setting.saved(artifacts)
+        self._load_corrections(artifacts)
 
 
 add_factory(
@@ -379,11 +379,6 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 def _is_address(token: Token) -> bool:
     return (token.like_url and not token.text[0].isdigit()) or token.like_email  # "2.type" is none
-
-
-def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:
-    """Return whether a person decided that a span is no mention."""
-    return decisions.of(document, span.start_char, span.end_char, span.text, span.label_).is_no_mention
 
 
 def _adds_letters(text: str, span: Span, start: int, end: int) -> bool:

@@ -95,7 +95,10 @@ class ConceptRetriever(BatchedPipe):
     ) -> None:
         self.keep(nlp, name, locals())
         self.model: Any = None  # the document encoder during training
-        self._check_signals()
+        known = len(set(signals) & set(SIGNALS)) == len(signals) > 0
+        check_setting(self, "signals", known, f"some of {', '.join(SIGNALS)}, each once")
+        needs_encoder = not SIGNALS_WITH_ENCODER.isdisjoint(signals)
+        check_setting(self, "encoder", encoder != "none" or not needs_encoder, "an encoder for these signals")
         self._retriever: Optional[Retriever] = None
         self._trainer: Optional[RetrieverTrainer] = None
 
@@ -114,16 +117,10 @@ class ConceptRetriever(BatchedPipe):
             from ..kb.storage import load_knowledge_base
             from ..retrieval.storage import open_retriever
 
-            retriever = open_retriever(
-                load_knowledge_base(self._kb),
-                open_encoder(self._encoder, pooling=self.vectors.pooling, l2_normalized=True, device=self._device),
-                self._signals,
-                labels=None if self._labels is None else Path(self._labels),
-                types=self._types,
-                index=self._index,
-                vectors=self.vectors,
-            )
-            self._use(retriever)
+            pooling, labels = self.vectors.pooling, None if self._labels is None else Path(self._labels)
+            encoder = open_encoder(self._encoder, pooling=pooling, l2_normalized=True, device=self._device)
+            kb = load_knowledge_base(self._kb)
+            self._use(open_retriever(kb, encoder, self._signals, labels=labels, **self._sources))
         assert self._retriever is not None
         if self._trainer:
             self._trainer.refresh()
@@ -174,16 +171,14 @@ class ConceptRetriever(BatchedPipe):
             kb: "starter", or the path of a knowledge base.
 
         Raises:
-            SapbertError: E642 none of the labels is a concept of the vocabulary.
+            EmptyError: None of the labels is a concept of the vocabulary.
         """
         from ..kb.storage import load_knowledge_base
         from ..retrieval.storage import with_vocabulary
 
         trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
         with trained as retriever:
-            other = with_vocabulary(
-                retriever, load_knowledge_base(kb), types=self._types, index=self._index, vectors=self.vectors
-            )
+            other = with_vocabulary(retriever, load_knowledge_base(kb))
         self._kb = kb
         self._use(other)
 
@@ -227,30 +222,18 @@ class ConceptRetriever(BatchedPipe):
 
         trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
         with trained as retriever:
-            save_retriever(retriever, folder, artifacts, self._index)
+            save_retriever(retriever, folder, artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..retrieval.storage import load_retriever
 
-        retriever = load_retriever(
-            folder,
-            artifacts,
-            self._signals,
-            types=self._types,
-            index=self._index,
-            vectors=self.vectors,
-            device=self._device,
-        )
-        self._use(retriever)
+        self._use(load_retriever(folder, artifacts, self._signals, device=self._device, **self._sources))
 
     # --- settings
 
-    def _check_signals(self) -> None:
-        known = f"some of {', '.join(SIGNALS)}, each once"
-        holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
-        check_setting(self, "signals", bool(holds), known)
-        needs_encoder = SIGNALS_WITH_ENCODER.intersection(self._signals)
-        check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
+    @property
+    def _sources(self) -> Dict[str, Any]:
+        return {"types": self._types, "index": self._index, "vectors": self.vectors}
 
 
 add_factory(

@@ -1,4 +1,4 @@
-"""The corrections of a component: a file that is opened at the first use, saved with the pipeline, and obeyed."""
+"""The corrections that a component obeys."""
 
 import warnings
 from pathlib import Path
@@ -12,7 +12,6 @@ from ..types import Candidate, LinkedPart
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..review.corrections import Correction, Decision, Decisions
-    from ..review.corrections_file import CorrectionsFile
 
 CORRECTIONS = "corrections"
 """The role of the corrections among the artifacts of a component."""
@@ -21,53 +20,29 @@ CERTAIN = 1.0  # the score of a concept that a person chose
 Parts = Tuple[LinkedPart, ...]
 
 
-class CorrectionsSetting:
-    """The corrections of a component, if it has any.
+def read_decisions(path: str, kb: "KnowledgeBase") -> "Decisions":
+    """Read what corrections decide. W417 reports concepts that a vocabulary lacks.
 
-    Attributes:
-        path: The file or the address of a database, or None.
+    Args:
+        path: The file, or the address of a database.
+        kb: The vocabulary.
     """
+    from ..review.corrections_file import open_corrections
 
-    def __init__(self, path: Optional[str]) -> None:
-        self.path = path
-        self._decisions: Optional[Decisions] = None
-
-    def decisions(self, kb: "KnowledgeBase") -> "Decisions":
-        """Return what the corrections decide. The file is read once.
-
-        Args:
-            kb: The vocabulary of the component. W417 reports concepts that it lacks.
-        """
-        if self._decisions is None:
-            file = self._file
-            self._decisions = file.decisions()
-            ids = {id for correction in file.corrections().values() for id in correction.concept_ids}
-            unknown = sorted(id for id in ids if not kb.find_id(id))
-            if unknown:
-                message = Warnings.W417.format(path=self.path, unknown=len(unknown), total=len(ids), first=unknown[0])
-                warnings.warn(message, stacklevel=2)
-        return self._decisions
-
-    def save(self, artifacts: ArtifactWriter) -> None:
-        """Add the corrections to the artifacts of a component, without the texts of the documents."""
-        if self.path is not None:
-            file = self._file
-            artifacts.add(CORRECTIONS, Artifact(CORRECTIONS, file.fingerprint, file.copy, ".db"))
-
-    def saved(self, artifacts: Mapping[str, Path]) -> "CorrectionsSetting":
-        """Return the corrections among the artifacts of a component. Without any, nothing changes."""
-        return CorrectionsSetting(str(artifacts[CORRECTIONS])) if CORRECTIONS in artifacts else self
-
-    @property
-    def _file(self) -> "CorrectionsFile":
-        from ..review.corrections_file import open_corrections
-
-        assert self.path is not None
-        return open_corrections(self.path)
+    file = open_corrections(path)
+    ids = {id for correction in file.corrections().values() for id in correction.concept_ids}
+    unknown = sorted(id for id in ids if not kb.find_id(id))
+    if unknown:
+        message = Warnings.W417.format(path=path, unknown=len(unknown), total=len(ids), first=unknown[0])
+        warnings.warn(message, stacklevel=2)
+    return file.decisions()
 
 
 class CorrectedComponent:
-    """A component that obeys a file of corrections."""
+    """A component that obeys corrections. They are read at the first use, and saved with the pipeline."""
+
+    _obeyed: Optional[str] = None
+    _decisions: "Optional[Decisions]" = None
 
     def set_corrections(self, corrections: Optional[str], *, named: bool = True) -> None:
         """Obey the corrections of a file from now on, as it is at the next use. None has no corrections.
@@ -77,7 +52,29 @@ class CorrectedComponent:
         """
         check_address(corrections)
         self._corrections = corrections if named else None
-        self._corrections_setting = CorrectionsSetting(corrections)
+        self._obey(corrections)
+
+    def _obey(self, corrections: Optional[str]) -> None:
+        self._obeyed, self._decisions = corrections, None
+
+    def _decided(self, kb: "KnowledgeBase") -> "Decisions":
+        """Return what the corrections decide. They are read once."""
+        if self._decisions is None:
+            assert self._obeyed is not None
+            self._decisions = read_decisions(self._obeyed, kb)
+        return self._decisions
+
+    def _save_corrections(self, artifacts: ArtifactWriter) -> None:
+        """Add the corrections to the artifacts, without the texts of the documents."""
+        if self._obeyed is not None:
+            from ..review.corrections_file import open_corrections
+
+            file = open_corrections(self._obeyed)
+            artifacts.add(CORRECTIONS, Artifact(CORRECTIONS, file.fingerprint, file.copy, ".db"))
+
+    def _load_corrections(self, artifacts: Mapping[str, Path]) -> None:
+        if CORRECTIONS in artifacts:
+            self._obey(str(artifacts[CORRECTIONS]))
 
 
 def corrected(parts: Parts, text: str, decision: "Decision", kb: "KnowledgeBase") -> Parts:

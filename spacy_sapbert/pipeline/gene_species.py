@@ -1,13 +1,13 @@
 """`gene_species`: leave genes of other species without a link."""
 
-from typing import Dict, Iterable, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ..text.gene_species import HUMAN, ORGANISMS, PREFIXES, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
 from ..types import NIL, Alternative, Link
-from .attributes import get_links, register, set_kb_ents, set_links
+from .attributes import get_links, set_kb_ents, set_links
 from .component_settings import Component, add_factory, check_setting
 from .mentions import mentions_of, sentence_starts, set_kb_ids
 
@@ -61,26 +61,21 @@ class GeneSpeciesDetector(Component):
             self, "prefixes", all(len(one) == 1 for one in self.prefixes), "single letters with their species"
         )
 
-    def predict(self, docs: Iterable[Doc]) -> List[Found]:
-        """Return the species of each mention of each document: None if it is no gene, or if the text names none."""
-        return [self._species_of_mentions(doc) for doc in docs]
+    def annotate(self, doc: Doc, found: Found) -> None:
+        mentions = mentions_of(doc, self.spans_key)
+        foreign = {number: gene for number, gene in enumerate(found) if gene is not None and gene.species != self.home}
+        if foreign:
+            links = {number: get_links(mentions[number]) for number in foreign}
+            kb_ids = [mention.kb_id_ for mention in mentions]
+            for number in foreign:
+                kb_ids[number] = NIL
+            set_kb_ids(doc, mentions, kb_ids, self.spans_key)
+            for number, gene in foreign.items():
+                set_links(mentions[number], [_removed(link, gene) for link in links[number]])
+                set_kb_ents(mentions[number], [])
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Found]) -> None:
-        """Remove the links of the genes of other species, and write the reason."""
-        register()  # scispaCy may have replaced the attributes meanwhile
-        for doc, found in zip(docs, predictions):
-            mentions = mentions_of(doc, self.spans_key)
-            foreign = [one is not None and one.species != self.home for one in found]
-            if any(foreign):
-                kb_ids = [NIL if no_link else mention.kb_id_ for mention, no_link in zip(mentions, foreign)]
-                links = [get_links(mention) for mention in mentions]
-                set_kb_ids(doc, mentions, kb_ids, self.spans_key)
-                for mention, of_mention, one in zip(mentions, links, found):
-                    if one and one.species != self.home:
-                        set_links(mention, [_removed(link, one) for link in of_mention])
-                        set_kb_ents(mention, [])
-
-    def _species_of_mentions(self, doc: Doc) -> Found:
+    def find(self, doc: Doc) -> Found:
+        """Return the species of each mention: None if it is no gene, or if the text names none."""
         mentions = mentions_of(doc, self.spans_key)
         genes = [number for number, mention in enumerate(mentions) if mention.label_ in self.gene_labels]
         found: Found = [None] * len(mentions)

@@ -1,12 +1,12 @@
 """`note_sections`: find the sections of clinical notes by their headings, and remove mentions in headings."""
 
-from typing import Iterable, List
+from typing import List
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..text.notes.sections import Section, check_language, find_sections
-from .attributes import register, set_sections
+from .attributes import set_sections
 from .component_settings import Component, add_factory
 from .mentions import outside_headings
 
@@ -34,18 +34,14 @@ class NoteSections(Component):
         check_language(nlp.lang or "")
         self.keep(nlp, name, locals())
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[Section]]:
-        """Return the sections of each document. The documents are not changed."""
-        return [find_sections(doc.text, self.vocab.lang) for doc in docs]
+    def find(self, doc: Doc) -> List[Section]:
+        return find_sections(doc.text, self.vocab.lang)
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Section]]) -> None:
-        """Write the sections, and remove the entities in headings."""
-        register()  # scispaCy may have replaced the attributes meanwhile
-        for doc, sections in zip(docs, predictions):
-            set_sections(doc, sections)
-            entities = outside_headings(doc, doc.ents)
-            if len(entities) < len(doc.ents):
-                doc.ents = entities
+    def annotate(self, doc: Doc, found: List[Section]) -> None:
+        set_sections(doc, found)
+        entities = outside_headings(doc, doc.ents)
+        if len(entities) < len(doc.ents):
+            doc.ents = entities
 
 
 add_factory(NoteSections, assigns=["doc._.sections", "span._.section"])

@@ -75,23 +75,18 @@ class RepeatedMentions(Component):
         check_setting(self, "min_found", min_found >= 1, "at least 1")
         check_setting(self, "min_share", 0 <= min_share <= 1, "from 0 to 1")
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[Place]]:
-        """Return all mentions of each document, by position. The documents are not changed."""
-        return [self._look_again(doc) for doc in docs]
+    def annotate(self, doc: Doc, found: List[Place]) -> None:
+        if found == _places(doc):
+            return  # setting entities says of every other token that it is none
+        ids = {(entity.start, entity.end): (entity.kb_id, entity.id) for entity in doc.ents}
+        spans = []
+        for place in found:
+            kb_id, span_id = ids.get(place[:2], (0, 0))
+            spans.append(Span(doc, place.start, place.end, label=place.label, kb_id=kb_id, span_id=span_id))
+        doc.ents = spans
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Place]]) -> None:
-        """Write the predictions to the documents. An entity in the same place keeps its ids."""
-        for doc, places in zip(docs, predictions):
-            if places == _places(doc):
-                continue  # setting entities says of every other token that it is none
-            ids = {(entity.start, entity.end): (entity.kb_id, entity.id) for entity in doc.ents}
-            spans = []
-            for place in places:
-                kb_id, span_id = ids.get(place[:2], (0, 0))
-                spans.append(Span(doc, place.start, place.end, label=place.label, kb_id=kb_id, span_id=span_id))
-            doc.ents = spans
-
-    def _look_again(self, doc: Doc) -> List[Place]:
+    def find(self, doc: Doc) -> List[Place]:
+        """Return all mentions of a document, by position."""
         entities = _places(doc)
         found = [entity for entity in entities if self._is_wanted(entity)]
         if not found:
@@ -211,13 +206,12 @@ def _widened(found: Sequence[Place], others: Iterable[Place], forms: Iterable[_F
 
 def _with_one_label(found: Sequence[Place], names: TokenNames) -> List[Place]:
     """Give mentions of the same text the label of a clear majority."""
-    votes = _votes(found, names)
-    return [place._replace(label=_majority(votes[names.name(place.start, place.end)], place.label)) for place in found]
-
-
-def _majority(votes: "Counter[str]", label: str) -> str:
-    ((first, most),) = votes.most_common(1)
-    return first if most >= CLEAR_MAJORITY * votes[label] else label
+    votes, places = _votes(found, names), []
+    for place in found:
+        labels = votes[names.name(place.start, place.end)]
+        ((label, most),) = labels.most_common(1)
+        places.append(place._replace(label=label) if most >= CLEAR_MAJORITY * labels[place.label] else place)
+    return places
 
 
 def _votes(places: Iterable[Place], names: TokenNames) -> Dict[Name, "Counter[str]"]:

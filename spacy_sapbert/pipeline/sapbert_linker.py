@@ -4,7 +4,7 @@ import warnings
 from contextlib import nullcontext
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from weakref import WeakSet
 
 from spacy.language import Language
@@ -37,12 +37,10 @@ from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, w
 from .scorers import score_links
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
     from ..linking.linker import Linker, MentionCandidates
-    from ..training.linker_trainer import CandidateScores, LinkerTrainer, TrainingMention
+    from ..training.linker_trainer import LinkerTrainer, TrainingMention
 
 Parts = Tuple[LinkedPart, ...]
 _DEFAULTS = LinkerSettings()
@@ -161,13 +159,13 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         if self._linker is None:
             from ..encoders.encoder import open_encoder
             from ..kb.storage import load_knowledge_base
+            from ..linking.storage import open_generator
 
             encoder = open_encoder(self._encoder, pooling=self._vectors.pooling, device=self._device)
-            self._use(self._open(load_knowledge_base(self._kb), encoder, self.settings.candidates.text_normalizer))
-            assert self._linker is not None
+            self._linker = self._use(open_generator(load_knowledge_base(self._kb), encoder, **self._sources))
             if encoder and (model := encoder.lexical_model):
-                fitted = {"sparse_weight": model.sparse_weight, "threshold": model.threshold}
-                self._linker.stored_parameters = self._linker.stored_parameters._replace(**fitted)
+                weight, threshold = model.sparse_weight, model.threshold
+                self._linker.stored_parameters = LinkerParameters(sparse_weight=weight, threshold=threshold)
         if self._trainer:
             self._trainer.refresh()
         return self._linker
@@ -195,7 +193,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             self._warn_without_finder(docs)
             return [[] for _ in docs]
         linked = self.linker.link(queries)
-        if self._corrections_setting.path is None:
+        if self._obeyed is None:
             return linked
         return [self._corrected(doc, parts) for doc, parts in zip(docs, linked)]
 
@@ -212,7 +210,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..review.corrections import document_key
 
         kb = self.linker.kb
-        decisions, key = self._corrections_setting.decisions(kb), document_key(doc.text)
+        decisions, key = self._decided(kb), document_key(doc.text)
         return [
             corrected(parts, span.text, decisions.of(key, span.start_char, span.end_char, span.text, span.label_), kb)
             for span, parts in zip(mentions_of(doc, self.spans_key), linked)
@@ -258,10 +256,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
 
     def use(self, generator: "CandidateGenerator") -> None:
         """Link with another generator from now on, such as that of more names. Calibration and ranker stay."""
-        parameters, ranker = self.linker.stored_parameters, self.linker.trained_ranker
-        self._use(generator)
-        assert self._linker is not None
-        self._linker.stored_parameters, self._linker.trained_ranker = parameters, ranker
+        old, new = self.linker, self._use(generator)
+        new.stored_parameters, new.trained_ranker = old.stored_parameters, old.trained_ranker
 
     def set_kb(self, kb: str) -> None:
         """Link to another vocabulary from now on, with the same encoder. Calibration and ranker are dropped.
@@ -270,30 +266,24 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             kb: "starter", or the path of a knowledge base.
         """
         from ..kb.storage import load_knowledge_base
-
-        linker = self.linker
-        encoder, ngrams = linker.generator.encoder, linker.generator.ngram_encoder
-        text_normalizer = ngrams.text_normalizer if ngrams else self.settings.candidates.text_normalizer
-        if self._trainer:
-            self._trainer.note()
-        self._use(self._open(load_knowledge_base(kb), encoder, text_normalizer))
-        assert self._linker is not None
-        self._linker.stored_parameters = linker.stored_parameters.without_calibration()
-
-    def _open(self, kb: "KnowledgeBase", encoder: Any, text_normalizer: str) -> "CandidateGenerator":
         from ..linking.storage import open_generator
 
-        sparse = self.settings.candidates.sparse
-        return open_generator(
-            kb,
-            encoder,
-            sparse=sparse,
-            text_normalizer=text_normalizer,
-            index=self._index,
-            compression=self._vectors.compression,
-        )
+        linker, sources = self.linker, self._sources
+        if ngrams := linker.generator.ngram_encoder:
+            sources["text_normalizer"] = ngrams.text_normalizer
+        if self._trainer:
+            self._trainer.note()
+        generator = open_generator(load_knowledge_base(kb), linker.generator.encoder, **sources)
+        self._use(generator).stored_parameters = linker.stored_parameters.without_calibration()
 
-    def _use(self, generator: "CandidateGenerator") -> None:
+    @property
+    def _sources(self) -> Dict[str, Any]:
+        """The settings of `open_generator`."""
+        candidates, compression = self.settings.candidates, self._vectors.compression
+        form = candidates.text_normalizer
+        return {"sparse": candidates.sparse, "text_normalizer": form, "index": self._index, "compression": compression}
+
+    def _use(self, generator: "CandidateGenerator") -> "Linker":
         from ..kb.filters import check_filters
         from ..kb.ids import display_tag
         from ..linking.linker import Linker
@@ -302,6 +292,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         display_tag(generator.kb, self.display_language)
         self._linker = Linker(generator, self.settings, rules=self._language)
         self._trainer = self.model = None  # they belong to the old linker
+        return self._linker
 
     # --- training
 
@@ -319,14 +310,11 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         mentions = self._training_mentions(examples)
         if not mentions:
             return None
-        scores, backprop = self._start_training().begin_update(mentions)
-        loss, gradient = self.get_loss(examples, scores)
+        trainer = self._start_training()
+        scores, backprop = trainer.begin_update(mentions)
+        loss, gradient = trainer.loss(scores)
         backprop(gradient)
         return loss
-
-    def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
-        """Return the mean loss per mention, and its gradient with respect to the scores, float32."""
-        return self._start_training().loss(scores)
 
     def _start_training(self) -> "LinkerTrainer":
         from ..training.linker_trainer import LinkerTrainer
@@ -365,32 +353,22 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         parameters.save(folder)
         if ranker:
             ranker.save(folder / RANKER_FILE)
-        self._corrections_setting.save(artifacts)
+        self._save_corrections(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..linking.storage import load_generator
 
-        candidates = self.settings.candidates
-        generator = load_generator(
-            artifacts,
-            sparse=candidates.sparse,
-            text_normalizer=candidates.text_normalizer,
-            index=self._index,
-            device=self._device,
-            compression=self._vectors.compression,
-        )
-        self._use(generator)
-        assert self._linker is not None
+        linker = self._use(load_generator(artifacts, device=self._device, **self._sources))
         parameters = LinkerParameters.load(folder)
         if (folder / FORMER_RERANKER_FILE).is_file() or (parameters.reranked and parameters.probabilities):
             warnings.warn(Warnings.W419.format(path=folder), stacklevel=2)
             parameters = parameters.without_calibration()
-        self._linker.stored_parameters = parameters
+        linker.stored_parameters = parameters
         if (folder / RANKER_FILE).is_file():
             from ..linking.ranker import Ranker
 
-            self._linker.trained_ranker = Ranker.load(folder / RANKER_FILE)
-        self._corrections_setting = self._corrections_setting.saved(artifacts)
+            linker.trained_ranker = Ranker.load(folder / RANKER_FILE)
+        self._load_corrections(artifacts)
 
 
 def _is_searched(doc: Doc, spans_key: Optional[str]) -> bool:

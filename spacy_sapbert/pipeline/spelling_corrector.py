@@ -11,10 +11,10 @@ from ..files.opening import open_text
 from ..files.values import parse_int
 from ..store.artifact import ArtifactWriter
 from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
-from .attributes import get_corrections, register, set_corrections
-from .base import FolderPipe
+from .attributes import CORRECTIONS
+from .base import FolderPipe, MentionComponent
 from .component_settings import add_factory, check_setting
-from .mentions import mentions_of, queries_of
+from .mentions import queries_of
 
 CORRECTIONS_FILE = "corrections.txt"
 WORDS_FILE = "words.tsv"
@@ -22,7 +22,7 @@ _SEPARATOR = "||"
 _REMEDY = "Each line must contain a misspelled word and its correction: `brest||breast`."
 
 
-class SpellingCorrector(FolderPipe):
+class SpellingCorrector(FolderPipe, MentionComponent):
     """Writes corrections of a mention, its long form and its composite splits to `span._.corrections`.
 
     Add it after the `abbreviation_resolver` and the `composite_splitter`, and before the `sapbert_linker`. A mention
@@ -41,6 +41,7 @@ class SpellingCorrector(FolderPipe):
     """
 
     fixed = ("kb", "corrections")
+    writes = CORRECTIONS
 
     def __init__(
         self,
@@ -54,15 +55,6 @@ class SpellingCorrector(FolderPipe):
         self.keep(nlp, name, locals())
         self._corrector: Optional[Corrector] = None
         check_setting(self, "corrections", corrections != "", "null, or the path of a list")
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Write the corrections of the mentions of one document. They replace earlier ones."""
-        register()  # scispaCy may have replaced the attributes meanwhile
-        corrections = self._corrections_of(doc)
-        for mention, found in zip(mentions_of(doc, self.spans_key), corrections):
-            if found or get_corrections(mention):
-                set_corrections(mention, found)
-        return doc
 
     @property
     def corrector(self) -> Corrector:
@@ -86,7 +78,7 @@ class SpellingCorrector(FolderPipe):
         if not isinstance(self._corrector, CorrectionList):
             self._corrector = None
 
-    def _corrections_of(self, doc: Doc) -> List[Dict[str, str]]:
+    def find(self, doc: Doc) -> List[Dict[str, str]]:
         found = []
         for variants, _ in queries_of(doc, self.spans_key):
             texts = [] if variants.name is not None else variants._replace(corrections={}).texts()

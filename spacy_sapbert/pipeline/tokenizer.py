@@ -1,9 +1,10 @@
 """A tokenizer for biomedical English that rarely splits mentions at the wrong place, and a bound on tokenizing time."""
 
+import re
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
@@ -27,6 +28,9 @@ _INFIXES = (
 _PREFIXES = (r"[-–/+](?=[A-Za-z0-9(\[])",)
 # not after a single letter, as in E. coli
 _SUFFIXES = (r"(?<=\S)[-–/]", r"(?<=[A-Za-z)\]])\+", r"(?<=[A-Za-z0-9][A-Z])\.")
+
+
+_LONG_WORD = re.compile(rf"(?<!\S)\S{{{LONGEST_PIECE + 1},}}")
 
 
 class BoundedTokenizer(Tokenizer):
@@ -53,9 +57,9 @@ class BoundedTokenizer(Tokenizer):
 
     def __call__(self, string: str) -> Doc:
         """Tokenize a text."""
-        if not any(map(_is_long, string.split())):
-            return super().__call__(string)
         cuts = [0, *_cuts(string), len(string)]
+        if len(cuts) == 2:
+            return super().__call__(string)
         pieces = [super(BoundedTokenizer, self).__call__(string[start:end]) for start, end in pairwise(cuts)]
         # a special case can set the norm of a token
         joined = Doc.from_docs(pieces, ensure_whitespace=False, attrs=["NORM"])
@@ -114,30 +118,14 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _is_long(word: str) -> bool:
-    return len(word) > LONGEST_PIECE and not word.isalnum()
-
-
-def _cuts(text: str) -> List[int]:
-    """Return where to cut the long texts without blanks."""
-    cuts: List[int] = []
-    position = 0
-    for word in text.split():
-        position = text.index(word, position)
-        if _is_long(word):
-            cuts.extend(position + cut for cut in _cuts_of(word))
-        position += len(word)
-    return cuts
-
-
-def _cuts_of(word: str) -> Iterator[int]:
-    """Yield where to cut a long word: after a sign, if there is one among the characters of a piece."""
-    start = 0
-    while len(word) - start > LONGEST_PIECE:
-        end = start + LONGEST_PIECE
-        sign = next((cut for cut in range(end, start, -1) if not word[cut - 1].isalnum()), end)
-        yield sign
-        start = sign
+def _cuts(text: str) -> Iterator[int]:
+    """Yield where to cut long words with signs: after a sign, if there is one among the characters of a piece."""
+    for word in _LONG_WORD.finditer(text):
+        start, end = word.span()
+        while not word[0].isalnum() and end - start > LONGEST_PIECE:
+            cuts = range(start + LONGEST_PIECE, start, -1)
+            start = next((cut for cut in cuts if not text[cut - 1].isalnum()), cuts[0])
+            yield start
 
 
 def make_biomedical_tokenizer() -> "Callable[[Language], Any]":

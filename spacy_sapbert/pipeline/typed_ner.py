@@ -8,8 +8,8 @@ import numpy as np
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
-from spacy.training import Example, validate_examples, validate_get_examples
-from thinc.api import Model, set_dropout_rate
+from spacy.training import Example, validate_get_examples
+from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..documents.docs import annotated_labels, unsure_spans
@@ -178,41 +178,11 @@ class TypedNer(TrainablePipe):
             found = [span for span in wanted if occupied.isdisjoint(range(span.start, span.end))]
             doc.set_ents(existing + [Span(doc, span.start, span.end, label=span.label) for span in found])
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Any = None,
-        losses: Optional[Dict[str, float]] = None,
-    ) -> Dict[str, float]:
-        """Learn from a batch of examples.
-
-        Args:
-            examples: The examples. Those without annotation of entities are left out.
-            drop: The dropout rate.
-            sgd: The optimizer. None only adds to the gradients.
-            losses: The loss is added here, under the name of the component.
-        """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = list(examples)
-        validate_examples(examples, "TypedNer.update")
-        if not any(len(example.predicted) for example in examples):
-            return losses
-        set_dropout_rate(self.model, drop)
-        outputs, backprop = self.model.begin_update([example.predicted for example in examples])
-        loss, gradients = self.get_loss(examples, outputs)
-        backprop(gradients)
-        if sgd is not None:
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
-
     def get_loss(self, examples: Iterable[Example], scores: List[Floats2d]) -> Tuple[float, List[Floats2d]]:
         """Return the loss and its gradient by the scores. The gradient of the transitions is added to the network.
 
-        The loss is the negative log-likelihood of the annotation (see `tagging.crf`).
+        The loss is the negative log-likelihood of the annotation (see `tagging.crf`). Examples without annotation of
+        entities do not count.
 
         Args:
             examples: The examples.

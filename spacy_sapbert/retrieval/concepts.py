@@ -18,12 +18,12 @@ from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.filters import Filter, FilterMask
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, opening
-from ..store.cache import cache_dir, drop_oldest, make_once
+from ..store.artifact import Artifact, folder_artifact, opening
+from ..store.cache import cache_dir, cached_folder, drop_oldest
 from ..vectors.faiss_index import build_index, index_kind, read_index
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex
-from ..vectors.stored import best_of, folder_artifact
+from ..vectors.stored import best_of
 
 
 class ConceptSet:
@@ -159,10 +159,9 @@ class ConceptVectors:
 
 def cached_concept_vectors(concepts: ConceptSet, encoder: Encoder, kind: str) -> ConceptVectors:
     """Return the vectors of concepts by an encoder. They come from the cache folder, or are made there."""
-    names = concepts.kb.fingerprint[:16]
-    folder = cache_dir() / "concepts" / f"{names}-{_hash(concepts)[:16]}-{encoder.fingerprint[:16]}-{kind}"
-    is_made = (folder / MANIFEST_FILE).is_file
-    make_once(folder, is_made, lambda: build_concept_vectors(concepts, encoder, kind, folder))
+    hashes = concepts.kb.fingerprint, _hash(concepts), encoder.fingerprint
+    folder = cache_dir() / "concepts" / "-".join([*(hash[:16] for hash in hashes), kind])
+    cached_folder(folder, MANIFEST_FILE, lambda folder: build_concept_vectors(concepts, encoder, kind, folder))
     return ConceptVectors(folder, concepts)
 
 

@@ -18,16 +18,14 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE
 from ..types import Document, DocumentConcept
-from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex
 from ..vectors.postings_build import build_ngram_index
-from ..vectors.storage import VECTORS_FOLDER
-from ..vectors.stored import COMPRESSION
+from ..vectors.storage import FLAT, VECTORS_FOLDER, vectors_of_more_names
 from .concepts import ConceptSet, ConceptVectors, LikelyNames, NearNames
 from .phrase_signal import PhrasesSignal
 from .phrases import Characters
-from .settings import RetrieverSettings
+from .settings import ConceptVectorSettings, RetrieverSettings
 from .signals import ConceptRanker, DocumentSignal, MentionsSignal, PriorSignal, RankedConcept, Signal, SignalWeights
 from .training_counts import MentionModel, TrainingCounts
 
@@ -56,7 +54,8 @@ class Retriever:
         concept_vectors: The vectors of the concepts, for "document".
         name_vectors: The vectors of the names, for "phrases".
         ngrams: The n-grams of the names, if `needs_ngrams`.
-        exact_limit: In a vocabulary of at most so many names, "phrases" compares every phrase with all names.
+        index: The index of the names. With "Flat", "phrases" compares every phrase with all names.
+        vector_settings: How vectors are made.
         document_encoder: The document encoder, for "document". It may be trained.
         counts: Counts from annotated documents, from which `mention_model` estimates how likely a phrase is a mention.
         stored_weights: The fitted weights of the signals.
@@ -70,7 +69,8 @@ class Retriever:
     concept_vectors: ConceptVectors | None = None
     name_vectors: Index | None = None
     ngrams: NgramIndex | None = None
-    exact_limit: float = FEW_NAMES
+    index: str = FLAT
+    vector_settings: ConceptVectorSettings = field(default_factory=ConceptVectorSettings)
     document_encoder: DocumentEncoder | None = None
     labels: list[str] | None = None
     types: Sequence[str] = ()
@@ -96,9 +96,10 @@ class Retriever:
 
         The whole vocabulary decides, so that a subset of its concepts gets the same features.
         """
-        if "phrases" not in self.signals or self.name_vectors is None or self.kb.n_names <= self.exact_limit:
+        if "phrases" not in self.signals or self.name_vectors is None or self.index == FLAT:
             return False
-        return self.name_vectors.local and self.name_vectors.encoder.l2_normalized
+        is_local = self.name_vectors.local and self.name_vectors.encoder.l2_normalized
+        return is_local and self.kb.n_names > FEW_NAMES
 
     # --- ranking
 
@@ -211,11 +212,8 @@ class Retriever:
         new_ids = () if self.concept_vectors else self.labels or ()
         plain, path = self._kb_without_training, folder / KB_FILE
         kb = add_training_mentions(plain, documents, TRAINING_SOURCE, path, new_ids=new_ids, new_types=self.types)
-        if self.name_vectors and self.encoder:
-            local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None
-            known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
-            build_name_vectors(kb, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
-            self.name_vectors = NameVectors(folder / VECTORS_FOLDER, kb, self.encoder)
+        if self.name_vectors:
+            self.name_vectors = vectors_of_more_names(self.name_vectors, kb, folder / VECTORS_FOLDER)
         self.concepts = ConceptSet(kb, self.labels, self.types)
         self.ngrams = None
         if self.needs_ngrams:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +19,10 @@ from ..kb.ids import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import kb_artifact, load_knowledge_base
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter, opening
-from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
+from ..vectors.ngram_index import open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concepts import ConceptSet, ConceptVectors, cached_concept_vectors
-from .retriever import FEW_NAMES, N_FEATURES, Retriever
+from .retriever import N_FEATURES, Retriever
 from .settings import ConceptVectorSettings
 from .signals import SignalWeights
 from .training_counts import MentionModel, TrainingCounts
@@ -57,32 +56,36 @@ def open_retriever(
     Raises:
         EmptyError: None of the labels is a concept of the vocabulary.
     """
-    ids = None if labels is None else read_labels(labels)
-    retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids, types=types)
+    retriever = _without_vectors(kb, encoder, signals, labels, types, index, vectors)
     _check_concepts(retriever, labels)
-    _open_vectors(retriever, index, vectors or ConceptVectorSettings())
+    _open_vectors(retriever)
     return retriever
 
 
-def with_vocabulary(
-    retriever: Retriever,
+def _without_vectors(
     kb: KnowledgeBase,
-    *,
+    encoder: Encoder | None,
+    signals: Sequence[str],
+    labels: Path | None,
     types: Sequence[str] = (),
     index: str = FLAT,
     vectors: ConceptVectorSettings | None = None,
 ) -> Retriever:
-    """Return a retriever for another vocabulary. It keeps the encoders, the labels and what was fitted.
+    ids, settings = None if labels is None else read_labels(labels), vectors or ConceptVectorSettings()
+    concepts = ConceptSet(kb, ids, types)
+    return Retriever(concepts, signals, encoder=encoder, labels=ids, types=types, index=index, vector_settings=settings)
 
-    The arguments are those of `open_retriever`. The given retriever does not change.
+
+def with_vocabulary(retriever: Retriever, kb: KnowledgeBase) -> Retriever:
+    """Return a retriever for another vocabulary. It keeps the settings, the encoders, the labels and what was fitted.
 
     Raises:
         EmptyError: None of the labels is a concept of the vocabulary.
     """
-    concepts = ConceptSet(kb, retriever.labels, types)
-    other = replace(retriever, concepts=concepts, types=types, concept_vectors=None, name_vectors=None, ngrams=None)
+    concepts = ConceptSet(kb, retriever.labels, retriever.types)
+    other = replace(retriever, concepts=concepts, concept_vectors=None, name_vectors=None, ngrams=None)
     _check_concepts(other, "the pipeline's own")
-    _open_vectors(other, index, vectors or ConceptVectorSettings())
+    _open_vectors(other)
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
         other.document_encoder = retriever.document_encoder
     return other
@@ -97,16 +100,13 @@ def _check_concepts(retriever: Retriever, labels: Path | str | None) -> None:
         raise EmptyError(remedy, what=what, consequence="there is nothing to predict")
 
 
-def _open_vectors(
-    retriever: Retriever, index: str, settings: ConceptVectorSettings, saved: Mapping[str, Path] | None = None
-) -> None:
+def _open_vectors(retriever: Retriever, saved: Mapping[str, Path] | None = None) -> None:
     """Open the vectors that the signals need: saved ones, or else those of the cache folder, which are made there.
 
     The n-grams have the normal form that a linker has by default, so that both share them. If they were not saved, they
     are counted again.
     """
     kb, encoder, signals = retriever.kb, retriever.encoder, retriever.signals
-    retriever.exact_limit = math.inf if index == FLAT else FEW_NAMES
     if encoder is None:
         return
     if "document" in signals:
@@ -114,6 +114,7 @@ def _open_vectors(
         opened = open_encoder(str(trained), device=encoder.device) if trained else encoder
         assert opened is not None
         reader = as_transformer(opened, 'The signal "document"')
+        settings = retriever.vector_settings
         retriever.document_encoder = DocumentEncoder(reader, settings.segment_length)
         if saved is None:
             # the same weights, but longer texts
@@ -126,13 +127,12 @@ def _open_vectors(
         else:
             raise DamagedError(path=saved[ENCODER_FOLDER], reason="it was saved without concept vectors")
     if "phrases" in signals:
-        retriever.name_vectors = open_index(kb, encoder, index, saved)
+        retriever.name_vectors = open_index(kb, encoder, retriever.index, saved)
         if retriever.needs_ngrams:
-            ngrams = saved.get(NGRAMS_FOLDER) if saved else None
-            retriever.ngrams = open_ngram_index(kb, ngrams) if ngrams else cached_ngram_index(kb, TEXT_NORMALIZER)
+            retriever.ngrams = open_ngram_index(kb, TEXT_NORMALIZER, saved=(saved or {}).get(NGRAMS_FOLDER))
 
 
-def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter, index: str = FLAT) -> None:
+def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter) -> None:
     """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors are artifacts."""
     folder.mkdir(parents=True, exist_ok=True)
     artifacts.add(KB, kb_artifact(retriever.kb))
@@ -143,7 +143,7 @@ def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter
     if retriever.concept_vectors:
         artifacts.add(CONCEPT_VECTORS, retriever.concept_vectors.artifact())
     if retriever.name_vectors:
-        save_index(retriever.name_vectors, artifacts, index)
+        save_index(retriever.name_vectors, artifacts, retriever.index)
     if retriever.ngrams:
         artifacts.add(NGRAMS_FOLDER, retriever.ngrams.artifact())
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
@@ -158,26 +158,17 @@ def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter
 
 
 def load_retriever(
-    folder: Path,
-    artifacts: Mapping[str, Path],
-    signals: Sequence[str],
-    *,
-    types: Sequence[str] = (),
-    index: str = FLAT,
-    vectors: ConceptVectorSettings | None = None,
-    device: str = "auto",
+    folder: Path, artifacts: Mapping[str, Path], signals: Sequence[str], *, device: str = "auto", **settings: Any
 ) -> Retriever:
-    """Open what `save_retriever` wrote; see `open_retriever`.
+    """Open what `save_retriever` wrote, with the other arguments of `open_retriever`.
 
     Raises:
         DamagedError: A part is missing or damaged.
     """
-    kb = load_knowledge_base(artifacts[KB])
-    ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
-    retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids, types=types)
-    if ENCODER_FOLDER in artifacts:
-        retriever.encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
-    _open_vectors(retriever, index, vectors or ConceptVectorSettings(), artifacts)
+    labels = folder / LABELS_FILE if (folder / LABELS_FILE).is_file() else None
+    encoder = open_encoder(str(artifacts.get(ENCODER_FOLDER, "none")), device=device)
+    retriever = _without_vectors(load_knowledge_base(artifacts[KB]), encoder, signals, labels, **settings)
+    _open_vectors(retriever, artifacts)
     with opening(folder / FITTED_FILE):
         fitted: dict[str, Any] = parse_json((folder / FITTED_FILE).read_text(encoding="utf-8"))
         counts, mention_model, weights = fitted["counts"], fitted.get("mention_model"), fitted["weights"]

@@ -14,7 +14,7 @@ from warnings import warn
 
 from rich.console import Console
 
-from ..documents.formats import InputFormat, OutputFormat, output_format
+from ..documents.formats import OUTPUT_FORMATS, format_named, output_format
 from ..documents.input_documents import Inputs, Problems, ReadOptions, begun, read_all
 from ..errors import ChoiceError, Errors, MissingExtraError, NotFoundError, OptionError, SapbertError, Warnings
 from ..files.console import progress_callback, stderr_console, track
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..review.corrections_file import CorrectionsFile
 
 _DEFAULT = ReadOptions()
-_PATIENT_RECORDS = frozenset({OutputFormat.omop, OutputFormat.fhir, OutputFormat.phenopacket})
+_PATIENT_RECORDS = frozenset({"omop", "fhir", "phenopacket"})
 
 
 def link_files(
@@ -44,7 +44,7 @@ def link_files(
     output: str | Path | None = None,
     *,
     reading: ReadOptions = _DEFAULT,
-    format: OutputFormat | str | None = None,
+    format: str | None = None,
     concepts: str | None = None,
     corrections: str | None = None,
     also: Sequence[str] = (),
@@ -84,16 +84,16 @@ def link_files(
     if engine and concepts:
         raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     counts = Counter() if counts is None else counts
-    paths = _checked(inputs, format)
+    paths = _checked(inputs)
     problems = Problems(stderr_console(), strict=strict)
     place = output if output is None or is_postgres(output) else Path(output)
-    to = OutputFormat(format) if format else None
+    to = format and format_named(format, OUTPUT_FORMATS, "format of links")
     if isinstance(place, str):
-        concepts, to = concepts or place, to or OutputFormat.omop
+        concepts, to = concepts or place, to or "omop"
     if engine:
         _check_engine(engine, place, to, paths, resume)
     found = Path(pipeline).resolve() if Path(pipeline).exists() else pipeline
-    given = reading.gold or reading.format is InputFormat.names
+    given = reading.gold or reading.format == "names"
     codes = _codes(also, mappings, problems.console) if also else None
     corrections = _opened(corrections).address if corrections else None
     linking = LinkSettings(str(found), given=given, codes=codes, corrections=corrections, **settings)
@@ -116,13 +116,10 @@ def link_files(
     return counts
 
 
-def _checked(inputs: Iterable[str | Path], format: OutputFormat | str | None) -> list[Path]:
+def _checked(inputs: Iterable[str | Path]) -> list[Path]:
     """Return the paths of the inputs, after a check that typer does for the command."""
     if isinstance(inputs, (str, Path)):
         raise OptionError(option="inputs", reason=f"it is {str(inputs)!r}, not a list of paths")
-    formats = [known.value for known in OutputFormat]
-    if format and format not in formats:
-        raise ChoiceError(given=format, what="format of links", choices=formats)
     paths = [*map(Path, inputs)]
     if missing := next((path for path in paths if path != STDIN and not path.exists()), None):
         raise NotFoundError(what=f"file or folder {missing}", remedy="Check the path.")
@@ -130,14 +127,14 @@ def _checked(inputs: Iterable[str | Path], format: OutputFormat | str | None) ->
 
 
 def _check_engine(
-    engine: str, output: Path | str | None, format: OutputFormat | None, inputs: Sequence[Path], resume: bool | None
+    engine: str, output: Path | str | None, format: str | None, inputs: Sequence[Path], resume: bool | None
 ) -> None:
     """Check that the options fit to an engine, and that the output is a folder."""
     if engine.partition("=")[0] not in ENGINES:
         raise ChoiceError(given=engine, what="engine", choices=ENGINES)
     if not isinstance(output, Path) or output.is_file():
         raise OptionError(option="--engine", reason="--output must be a folder, which may be new")
-    if format not in (None, OutputFormat.parquet):
+    if format not in (None, "parquet"):
         raise OptionError(option="--engine", reason="--to must be parquet")
     if STDIN in inputs:
         raise OptionError(option="--engine", reason="a rerun could not read standard input again")
@@ -178,7 +175,7 @@ class _Run:
     inputs: Inputs
     problems: Problems
     workers: int
-    format: OutputFormat
+    format: str
     output: Path | str | None
     concepts: str | None
     counts: Counter[str]
@@ -218,7 +215,7 @@ class _Run:
         if self.format in _PATIENT_RECORDS and not any(
             nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names
         ):
-            warn(Warnings.W513.format(format=self.format.value, component=ASSERTION), stacklevel=5)
+            warn(Warnings.W513.format(format=self.format, component=ASSERTION), stacklevel=5)
 
     def _counted(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
         for result in results:

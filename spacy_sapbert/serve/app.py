@@ -25,7 +25,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from .. import __version__
-from ..documents.formats import InputFormat
 from ..documents.input_documents import ReadOptions, fault
 from ..documents.text_files import value_document
 from ..errors import SapbertError
@@ -308,7 +307,7 @@ class Site:
 
     def _document(self, value: object, position: str) -> Document | Refused:
         try:
-            document = value_document(value, "", ReadOptions(InputFormat.jsonl))._replace(position=position)
+            document = value_document(value, "", ReadOptions("jsonl"))._replace(position=position)
         except BrokenRecord as error:
             return Refused(400, f"Send a JSON object with the key 'text': {error}.")
         if len(document.text) > self.limits.max_chars:

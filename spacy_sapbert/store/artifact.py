@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -152,12 +152,32 @@ def fingerprint_of(*values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def copy_parts(source: Path, folder: Path, parts: Iterable[str]) -> None:
-    """Copy files of a folder into another one. Each copy is either complete or missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in parts:
-        with replacing(folder / name) as temporary:
-            shutil.copyfile(source / name, temporary)
+def folder_artifact(
+    kind: str,
+    fingerprint: str,
+    source: Path | None,
+    parts: Sequence[str],
+    build: Callable[[Path], object] | None = None,
+) -> Artifact:
+    """Return files that grow with the vocabulary as an artifact: those in a folder, or else those that are built.
+
+    Args:
+        kind: See `Artifact`.
+        fingerprint: See `Artifact`.
+        source: The folder with the files, if there is one.
+        parts: The names of the files.
+        build: Writes the files into a new folder. It is not needed with a `source`.
+    """
+
+    def copy(folder: Path) -> None:
+        assert source is not None
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in parts:
+            with replacing(folder / name) as temporary:  # each copy is either complete or missing
+                shutil.copyfile(source / name, temporary)
+
+    write = copy if source or not build else build
+    return Artifact(kind, fingerprint, write, large=True, source=source, parts=parts)
 
 
 @contextmanager
@@ -176,20 +196,6 @@ def opening(path: Path) -> Iterator[None]:
 def saved_artifacts(folder: Path, kind: str, suffix: str = "") -> list[Path]:
     """Return the artifacts of a kind in the folder of a saved pipeline. Any other folder has none."""
     return sorted((folder / ARTIFACTS_FOLDER).glob(f"{kind}-*{suffix}")) if os.path.isdir(folder) else []
-
-
-def first_external(external: ExternalArtifact, paths: Iterable[Path], why_not: Callable[[Path], str | None]) -> Path:
-    """Return the first path at which an external artifact is."""
-    reasons = []
-    for path in paths:
-        try:
-            reason = external.why_not(path) or why_not(path)
-        except SapbertError as error:
-            reason = f"{path} cannot be opened: {error}"
-        if reason is None:
-            return path
-        reasons.append(reason)
-    raise ValueError("; ".join(reasons))
 
 
 def _lasts(path: Path, name: str) -> bool:

@@ -76,6 +76,12 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
         raise CannotWriteError(remedy, path=path, reason=reason) from error
 
 
+def cached_folder(folder: Path, marker: str, build: Callable[[Path], object]) -> Path:
+    """Return a folder of the cache. It is built, unless it has the file that marks it as complete."""
+    make_once(folder, (folder / marker).is_file, lambda: build(folder))
+    return folder
+
+
 def shared(key: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
     """Return the object with a key that is in use in this process, or a new one.
 

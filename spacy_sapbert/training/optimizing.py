@@ -7,7 +7,6 @@ process. The sum of the gradients is that of the whole batch.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -97,28 +96,22 @@ def clip_gradients(gradients: Sequence[Tensor], most: float) -> float:
 
 
 class Processes:
-    """This process among the processes of a run.
+    """This process among the processes of a run. accelerate connects them, and gives each a GPU of its own.
 
     Args:
         device: The device of the vectors. It decides how processes communicate.
+
+    Attributes:
+        rank: The number of this process, from 0.
+        size: The number of processes.
+        is_first: Whether this process writes, evaluates and logs.
     """
 
     def __init__(self, device: str) -> None:
-        self.rank = int(os.environ.get("RANK", 0))
-        self.size = int(os.environ.get("WORLD_SIZE", 1))
-        if self.size > 1:
-            import torch
-            import torch.distributed as dist
+        from accelerate import PartialState
 
-            if device == "cuda":  # otherwise all processes of a machine would use its first GPU
-                torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-            if not dist.is_initialized():
-                dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this process writes, evaluates and logs."""
-        return self.rank == 0
+        state = PartialState(cpu=device == "cpu")
+        self.rank, self.size, self.is_first = state.process_index, state.num_processes, state.is_main_process
 
     def share(self, order: list[int]) -> list[int]:
         """Return this process's part of the names of a batch. All parts have about the same length."""
@@ -135,41 +128,27 @@ class Processes:
             float32, shape (len(order), dim): The vectors in the order of the batch.
         """
         import torch
+        from accelerate.utils import reduce
 
-        parts = [vectors]
-        if self.size > 1:
-            import torch.distributed as dist
-
-            longest = -(-len(order) // self.size)
-            padded = vectors.new_zeros((longest, vectors.shape[1]))
-            padded[: len(vectors)] = vectors.detach()
-            parts = [torch.empty_like(padded) for _ in range(self.size)]
-            dist.all_gather(parts, padded)
-            parts = [part[: len(order[rank :: self.size])] for rank, part in enumerate(parts)]
-            parts[self.rank] = vectors
-        positions = [position for rank in range(self.size) for position in order[rank :: self.size]]
-        return torch.cat(parts)[torch.as_tensor(positions, device=vectors.device).argsort()]
+        own = torch.as_tensor(self.share(order), dtype=torch.int64, device=vectors.device)
+        empty = vectors.new_zeros((len(order), vectors.shape[1]))
+        return reduce(empty.index_copy(0, own, vectors.detach()), "sum").index_copy(0, own, vectors)
 
     def sum_gradients(self, module: Module) -> None:
         """Add up the gradients of all processes, in one message."""
         if self.size == 1:
-            return
+            return  # sparse gradients stay sparse
         import torch
-        import torch.distributed as dist
+        from accelerate.utils import reduce
 
         weights = [weight for weight in module.parameters() if weight.requires_grad]
         gradients = (torch.zeros_like(weight) if weight.grad is None else weight.grad.to_dense() for weight in weights)
-        joined = torch.cat(list(map(torch.flatten, gradients)))
-        dist.all_reduce(joined)
-        for weight, total in zip(weights, joined.split([weight.numel() for weight in weights]), strict=True):
+        totals = reduce(torch.cat(list(map(torch.flatten, gradients))), "sum")
+        for weight, total in zip(weights, totals.split([weight.numel() for weight in weights]), strict=True):
             weight.grad = total.view_as(weight)
 
     def agree(self, flag: bool) -> bool:
         """Return the value of the first process. The others wait for it."""
-        if self.size == 1:
-            return flag
-        import torch.distributed as dist
+        from accelerate.utils import broadcast_object_list
 
-        answer = [flag]
-        dist.broadcast_object_list(answer, src=0)
-        return answer[0]
+        return bool(broadcast_object_list([flag])[0])

@@ -1,6 +1,7 @@
 """Self-alignment of an encoder (SapBERT, Liu et al. 2021): bring synonyms together and keep other names apart.
 
-It only needs torch, transformers, NumPy and pytorch-metric-learning, so that it also runs on a bare GPU machine.
+It only needs torch, transformers, accelerate, NumPy and pytorch-metric-learning, so that it also runs on a bare GPU
+machine.
 """
 
 # no postponed annotations here: spaCy could not check the settings of a registered class

@@ -17,8 +17,8 @@ from ..errors import Errors, SapbertError, SettingError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, copy_parts, fingerprint_of, opening
-from ..store.cache import make_once, shared
+from ..store.artifact import Artifact, fingerprint_of, folder_artifact, opening
+from ..store.cache import cached_folder, shared
 from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
 from .stored import StoredVectors
 
@@ -131,12 +131,7 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
         if vectors.folder.resolve() != cached.resolve():  # of a saved pipeline: they can differ in rounding
             cached = cached.with_name(f"{cached.name}-{vectors.fingerprint[:16]}")
         path = cached / path.name
-
-        def build() -> None:
-            path.parent.mkdir(exist_ok=True)
-            build_name_index(vectors, kind, path)
-
-        make_once(path.parent, description(path).is_file, build)
+        cached_folder(cached, description(path).name, lambda folder: build_name_index(vectors, kind, path))
     key = (FaissVectors, vectors.fingerprint, id(vectors.encoder), path.resolve(), parameters, path.stat().st_mtime_ns)
     return shared(key, lambda: FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters))
 
@@ -149,18 +144,11 @@ def faiss_artifact(vectors: NameVectors, index: str) -> Artifact:
     """
     kind, _ = index_kind(index, *vectors.vectors.shape)
     path = vectors.path if isinstance(vectors, FaissVectors) and vectors.path.name == file_name(kind) else None
-
     parts = (file_name(kind), description(Path(file_name(kind))).name)
-
-    def save(folder: Path) -> None:
-        if path is None:
-            folder.mkdir(parents=True, exist_ok=True)
-            build_name_index(vectors, kind, folder / file_name(kind))
-        else:
-            copy_parts(path.parent, folder, parts)
-
-    fingerprint = fingerprint_of(vectors.fingerprint, kind)
-    return Artifact("index", fingerprint, save, large=True, source=path.parent if path else None, parts=parts)
+    folder, fingerprint = path.parent if path else None, fingerprint_of(vectors.fingerprint, kind)
+    return folder_artifact(
+        "index", fingerprint, folder, parts, lambda new: build_name_index(vectors, kind, new / parts[0])
+    )
 
 
 def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
@@ -170,6 +158,7 @@ def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
         kind: The string for faiss's `index_factory`.
         path: The file of the index.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     build_index(vectors.vectors, kind, path)
     with replacing(description(path)) as temporary:
         temporary.write_text(json.dumps({"vectors": vectors.manifest}, sort_keys=True))

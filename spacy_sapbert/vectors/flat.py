@@ -20,8 +20,8 @@ from ..errors import MismatchError
 from ..files.output import replacing, writing
 from ..files.values import array_header, hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
-from ..store.cache import cache_dir, make_once
+from ..store.artifact import Artifact, fingerprint_of, folder_artifact, opening
+from ..store.cache import cache_dir, cached_folder
 from ..text.normalize import normal_forms
 from .index import Index
 from .stored import (
@@ -32,7 +32,6 @@ from .stored import (
     HashTable,
     StoredVectors,
     compress,
-    folder_artifact,
     stored_type,
 )
 
@@ -186,9 +185,8 @@ def cached_name_vectors(
     saved = saved_with(kb, encoder, compression)
     if saved is not None:
         return NameVectors(saved, kb, encoder)
-    folder = vectors_cache(kb, encoder, compression)
 
-    def build() -> None:
+    def build(folder: Path) -> None:
         from ..files.console import progress_callback, stderr_console  # rich is not needed to link
 
         logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
@@ -196,7 +194,7 @@ def cached_name_vectors(
         with progress_callback(stderr_console(), "names") as shown:
             build_name_vectors(kb, encoder, folder, progress or _progress.get() or shown, known, compression)
 
-    make_once(folder, (folder / MANIFEST_FILE).is_file, build)
+    folder = cached_folder(vectors_cache(kb, encoder, compression), MANIFEST_FILE, build)
     return NameVectors(folder, kb, encoder)
 
 
@@ -344,13 +342,12 @@ def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray])
         kind: What is hashed. It is part of the name of the folder.
         hashes: Returns the hashes of all names, by row.
     """
-    folder = cache_dir() / "names" / f"{kb.fingerprint[:16]}-{kind}"
 
-    def make() -> None:
+    def build(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         HashTable.of(hashes()).save(folder)
 
-    make_once(folder, (folder / ROWS_FILE).is_file, make)
+    folder = cached_folder(cache_dir() / "names" / f"{kb.fingerprint[:16]}-{kind}", ROWS_FILE, build)
     with opening(folder):
         return HashTable.open(folder)
 

@@ -17,8 +17,8 @@ from ..encoders.ngrams import NGRAMS_FOLDER, NgramEncoder
 from ..errors import MismatchError
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
-from ..store.cache import cache_dir, file_states, make_once, shared
+from ..store.artifact import Artifact, fingerprint_of, folder_artifact, opening
+from ..store.cache import cache_dir, cached_folder, file_states, shared
 from ..text.characters import slices
 from .postings import POSTINGS, Postings
 from .postings_build import (
@@ -31,7 +31,7 @@ from .postings_build import (
     consecutive_parts,
     identity,
 )
-from .stored import best_of, folder_artifact
+from .stored import best_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -48,8 +48,8 @@ _BUILD = """
 import sys
 path, text_normalizer, *sys.path[:] = sys.argv[1:]
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
-cached_ngram_index(KnowledgeBase(path), text_normalizer)
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
+open_ngram_index(KnowledgeBase(path), text_normalizer)
 """
 
 
@@ -215,25 +215,23 @@ class NgramIndex:
         return folder_artifact(NGRAMS_FOLDER, self.fingerprint, self.folder, FILES)
 
 
-def open_ngram_index(kb: KnowledgeBase, folder: Path) -> NgramIndex:
-    """Open an index. All users in a process share it."""
-    return shared((NgramIndex, folder.resolve(), file_states(folder), kb.fingerprint), lambda: NgramIndex(folder, kb))
-
-
-def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEncoder | None = None) -> NgramIndex:
-    """Return the index of a knowledge base. It comes from the cache folder, or is made there.
+def open_ngram_index(
+    kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEncoder | None = None, saved: Path | None = None
+) -> NgramIndex:
+    """Return the index of a knowledge base. All users in a process share it.
 
     Args:
         text_normalizer: The normal form in which names are read, if there is no encoder yet.
         ngrams: The encoder of the sparse score; None counts the n-grams of the names.
+        saved: The folder of a saved index. Without one, it comes from the cache folder, or is made there.
     """
-    folder = _cache_folder(kb, ngrams.fingerprint[:16] if ngrams else text_normalizer)
 
-    def build() -> None:
+    def build(folder: Path) -> None:
         build_ngram_index(kb, ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer), folder)
 
-    make_once(folder, folder.is_dir, build)
-    return open_ngram_index(kb, folder)
+    kind = ngrams.fingerprint[:16] if ngrams else text_normalizer
+    folder = saved or cached_folder(_cache_folder(kb, kind), MANIFEST_FILE, build)
+    return shared((NgramIndex, folder.resolve(), file_states(folder), kb.fingerprint), lambda: NgramIndex(folder, kb))
 
 
 def _cache_folder(kb: KnowledgeBase, kind: str) -> Path:
@@ -244,7 +242,7 @@ def _cache_folder(kb: KnowledgeBase, kind: str) -> Path:
 def ngram_index_beside(kb: KnowledgeBase, text_normalizer: str) -> Iterator[None]:
     """Make the index of a large knowledge base in another process, while the block of `with` runs, such as an encoder.
 
-    `cached_ngram_index` then opens it. If the process failed, it makes the index itself.
+    `open_ngram_index` then opens it. If the process failed, it makes the index itself.
     """
     if kb.n_names < NAMES_FOR_A_PROCESS or _cache_folder(kb, text_normalizer).is_dir() or not sys.executable:
         yield

@@ -13,7 +13,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import ArtifactWriter
 from ..store.cache import shared
 from .faiss_index import AUTO, EXACT_NAMES, faiss_artifact, open_faiss
-from .flat import VECTORS, NameVectors, cached_name_vectors, vectors_cache
+from .flat import VECTORS, NameVectors, build_name_vectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .on_demand import OnDemandVectors
 from .postgres_index import PostgresVectors
@@ -72,6 +72,14 @@ def exact_vectors(index: Index | OnDemandVectors, kb: KnowledgeBase) -> NameVect
     if not isinstance(index, NameVectors):
         return cached_name_vectors(kb, index.encoder)
     return index if index.exact else NameVectors(index.folder, kb, index.encoder)
+
+
+def vectors_of_more_names(vectors: Index, kb: KnowledgeBase, folder: Path) -> NameVectors:
+    """Make the vectors of another knowledge base in a folder. Local vectors of the same names are taken over."""
+    local = vectors if isinstance(vectors, NameVectors) else None
+    known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
+    build_name_vectors(kb, vectors.encoder, folder, known=known, compression=compression)
+    return NameVectors(folder, kb, vectors.encoder)
 
 
 def save_index(vectors: Index, artifacts: ArtifactWriter, index: str, prefix: str = "") -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ import numpy as np
 
 from ..files.output import replacing
 from ..files.values import read_array
-from ..store.artifact import Artifact, copy_parts
 from ..text.characters import slices
 
 VECTORS_FILE = "vectors.npy"
@@ -121,12 +118,6 @@ class StoredVectors:
         if factors is not None:
             products *= factors if products.ndim == 1 else factors[:, None]
         return products
-
-
-def folder_artifact(kind: str, fingerprint: str, folder: Path, parts: Sequence[str]) -> Artifact:
-    """Return some files of a folder as an artifact of a component, which grows with the vocabulary."""
-    write = partial(copy_parts, folder, parts=parts)
-    return Artifact(kind, fingerprint, write, large=True, source=folder, parts=parts)
 
 
 def best_of(scores: np.ndarray, rows: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -83,11 +83,11 @@ def test_an_output_that_is_the_corpus_is_refused(corpus, tmp_path, option):
 def test_a_terminal_gets_json_only_if_asked(command, tmp_path, monkeypatch):
     path = tmp_path / "med1250.txt"
     path.write_text(MED1250)
-    assert json.loads(command("evaluate", "abbreviations", path).out)["pairs"] == 3
+    assert json.loads(command("evaluate", "components", "abbreviations", path).out)["pairs"] == 3
     monkeypatch.setattr("spacy_sapbert.files.console.sys.stdout.isatty", lambda: True)
-    finished = command("evaluate", "abbreviations", path)
+    finished = command("evaluate", "components", "abbreviations", path)
     assert (finished.out, "3 pairs" in finished.err) == (b"", True)
-    assert json.loads(command("evaluate", "abbreviations", path, "--json").out)["pairs"] == 3
+    assert json.loads(command("evaluate", "components", "abbreviations", path, "--json").out)["pairs"] == 3
 
 
 def test_linking_says_what_is_wrong(pipelines, corpus, tmp_path):
@@ -119,22 +119,20 @@ def test_training_is_shown_by_epoch(tmp_path):
         {"step": step, "epoch": step // 4, "link_acc": accuracy, **scores, "candidates": {"wheeze": found[: 1 + step]}}
         for step, accuracy in ((0, 0.125), (2, 0.625), (3, 0.5), (4, 0.5))
     ]
-    log, plot = tmp_path / "log.jsonl", tmp_path / "log.svg"
+    log, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    result = run("training", log, "--plot", plot)
+    result = run("components", "training", log)
     shown = json.loads(result.stdout)
     assert shown["evaluations"] == 4
     assert shown["best"] == {"step": 2, "epoch": 0, "link_acc": 0.625, **scores}
     assert shown["epochs"] == [lines[0], lines[2], lines[3]]
-    assert plot.read_text().startswith("<?xml")
     shown = " ".join(result.stderr.replace("│", " ").split())
     assert "wheeze" in shown
     assert "0 0 asthma (C4) 0.75 0 3 asthma (C4) 0.75 breast cancer (C1) 0.50" in shown
     assert "0 0 12.50 50.00 – 0.25" in shown
+    other.write_text("no JSON\n")
     with pytest.raises(SapbertError, match="E105"):
-        run("training", plot)
-    with pytest.raises(SapbertError, match="E125"):
-        run("training", log, "--plot", tmp_path / "log.xls")
+        run("components", "training", other)
 
 
 MED1250 = """\
@@ -152,8 +150,12 @@ The tumor growth factor (TGF) and the alpha thing (XQZ).
 def test_abbreviations_are_scored_with_causes(tmp_path):
     path = tmp_path / "med1250.txt"
     path.write_text(MED1250)
-    result = run("abbreviations", path)
+    result = run("components", "abbreviations", path)
     scores = json.loads(result.stdout)
+    by_old_name = run("abbreviations", path)
+    assert by_old_name.stdout == result.stdout
+    assert "This command is now `evaluate components abbreviations`." in by_old_name.stderr
+    assert "abbreviations" not in run("--help").stdout.split("components")[0]
     assert (scores["p"], scores["r"], scores["f1"], scores["pairs"]) == (100.0, 66.67, 80.0, 3)
     assert scores["lenient"]["f1"] == 80.0
     assert scores["errors"] == {"missed": [{"pmid": "1", "short": "xqz", "long": "alpha thing"}]}
@@ -174,12 +176,12 @@ COMPOSITES = """\
 def test_composites_are_scored_by_the_words_and_by_the_linker(pipelines, tmp_path):
     path = tmp_path / "composites.txt"
     path.write_text(COMPOSITES)
-    scores = json.loads(run("composites", path).stdout)
+    scores = json.loads(run("components", "composites", path).stdout)
     assert scores["connector"] == {"n": 1, "exact": 100.0, "part_p": 100.0, "part_r": 100.0, "part_f1": 100.0}
     assert scores["no_connector"]["n"] == 1
     assert scores["wrong_splits"] == {"n": 2, "of": 2}
     assert "decided" not in scores
-    result = run("composites", path, "--type", "Disease", "--kb", pipelines / "test.kb")
+    result = run("components", "composites", path, "--type", "Disease", "--kb", pipelines / "test.kb")
     scores = json.loads(result.stdout)
     assert scores["no_connector"]["n"] == 0
     assert scores["decided"]["exact"] == 100.0
@@ -191,9 +193,9 @@ def test_composites_are_scored_by_the_words_and_by_the_linker(pipelines, tmp_pat
     [
         ("E50", ["linking", "nothing", "corpus.txt"]),
         ("E503", ["linking", "blank", "corpus.txt"]),
-        ("E105", ["abbreviations", "empty.txt"]),
-        ("E105", ["composites", "corpus.txt", "--type", "Phenotype"]),
-        ("E504", ["composites", "corpus.txt", "--kb", "nothing.kb"]),
+        ("E105", ["components", "abbreviations", "empty.txt"]),
+        ("E105", ["components", "composites", "corpus.txt", "--type", "Phenotype"]),
+        ("E504", ["components", "composites", "corpus.txt", "--kb", "nothing.kb"]),
         (r"E507.*scores\.json", ["linking", "nothing", "no_corpus", "-o", "none/scores.json"]),
     ],
 )

@@ -15,7 +15,8 @@ def run(tmp_path, monkeypatch):
     write_belb(tmp_path)
 
     def run(*arguments):
-        result = CliRunner().invoke(evaluate, ["belb", str(tmp_path), "--encoder", "none", *map(str, arguments)])
+        words = ["corpus", "belb", str(tmp_path), "--encoder", "none", *map(str, arguments)]
+        result = CliRunner().invoke(evaluate, words)
         if isinstance(result.exception, SapbertError):
             raise result.exception
         assert result.exit_code == 0, result.output

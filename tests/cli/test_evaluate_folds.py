@@ -15,7 +15,7 @@ def folder(tmp_path):
 
 
 def test_folds_are_measured_and_averaged(command, linking_folder, folder):
-    finished = command("evaluate", "folds", linking_folder, folder, "--split", "test", "--format", "names")
+    finished = command("evaluate", "corpus", "folds", linking_folder, folder, "--split", "test", "--format", "names")
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert result["mean"]["strict"]["acc@1"] == result["se"]["strict"]["acc@1"] == 50.0
@@ -27,7 +27,7 @@ def test_folds_are_measured_and_averaged(command, linking_folder, folder):
 
 def test_a_single_fold_has_no_error(command, linking_folder, folder):
     (folder / "TwADR-L.fold-1.test.tsv").unlink()
-    finished = command("evaluate", "folds", linking_folder, folder, "--split", "test", "--format", "names")
+    finished = command("evaluate", "corpus", "folds", linking_folder, folder, "--split", "test", "--format", "names")
     assert finished.status == 0, finished.err
     assert "SE – – – – – –" in " ".join(finished.err.replace("│", " ").split())
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_done_is_reported(command, linking_folder, folder, argume
     instead = {"PIPELINE": str(linking_folder), "FOLDER": str(folder)}
     for name, path in instead.items():
         arguments = [argument.replace(name, path) for argument in arguments]
-    finished = command("evaluate", "folds", *arguments, "--format", "names")
+    finished = command("evaluate", "corpus", "folds", *arguments, "--format", "names")
     assert finished.status == 1
     assert f"[{code}]" in finished.err
     assert reason in finished.err

@@ -15,7 +15,7 @@ def pairs(tmp_path):
 def test_encoders_are_measured(command, make_encoder, pairs):
     encoder, other = make_encoder(pooling="mean"), make_encoder(seed=1)
     arguments = encoder, pairs, "--and", other
-    finished = command("evaluate", "separation", *arguments)
+    finished = command("evaluate", "components", "separation", *arguments)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     first = result["encoders"][str(encoder)]
@@ -24,7 +24,7 @@ def test_encoders_are_measured(command, make_encoder, pairs):
     assert (result["positive"]["n"], result["negative"]["n"], result["same_name"]) == (3, 6, 0)
     assert first["difference"] == pytest.approx(first["positive"]["mean"] - first["negative"]["mean"], abs=1.1e-4)
     assert "3 pairs of synonyms, 6 of names of different concepts" in finished.err
-    assert "encoders" not in json.loads(command("evaluate", "separation", *arguments[:2]).out)
+    assert "encoders" not in json.loads(command("evaluate", "components", "separation", *arguments[:2]).out)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,9 @@ def test_encoders_are_measured(command, make_encoder, pairs):
     [
         ("none", [], "E533"),
         ("starter", ["--and", "none"], "E533"),
-        ("starter", ["--plots", __file__], "E507"),
     ],
 )
 def test_what_cannot_be_done_is_reported(command, pairs, encoder, options, code):
-    finished = command("evaluate", "separation", encoder, pairs, *options)
+    finished = command("evaluate", "components", "separation", encoder, pairs, *options)
     assert finished.status == 1
     assert f"[{code}]" in finished.err

@@ -8,7 +8,6 @@ import spacy
 
 from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import DOC_ID
-from spacy_sapbert.documents.formats import OutputFormat
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.outputs.writers import write_records
 
@@ -93,7 +92,7 @@ def test_every_input_can_be_written_to_every_output(name, command, linking_folde
         if format == "parquet":
             pytest.importorskip("pyarrow")
         output = tmp_path / f"o.{format}"
-        write_records([record], OutputFormat(format), output)
+        write_records([record], format, output)
         if format == "html":
             page = output.read_text()
             assert all(one in page for one in ("cystic fibrosis", "D003550", "D001943", "D010051"))
@@ -113,7 +112,7 @@ def test_overlapping_mentions_are_in_every_output(command, linking_folder, tmp_p
     (tmp_path / "a.pubtator").write_text(OVERLAPPING)
     finished = command("link", linking_folder, tmp_path / "a.pubtator", "--gold", "--to", "jsonl")
     for format in OUTPUTS:
-        write_records([json.loads(finished.out)], OutputFormat(format), tmp_path / format)
+        write_records([json.loads(finished.out)], format, tmp_path / format)
         if format == "html":
             page = (tmp_path / format).read_text()
             assert page.count('<a class="mention') == 4 + 5  # in the text and below it; in the table, one per part
@@ -221,7 +220,7 @@ def test_a_mention_that_reaches_into_the_next_passage_is_cut(tmp_path):
     passages = [{"start": 0, "end": 4, "title": ""}, {"start": 5, "end": 9, "title": ""}]
     entity = {"start": 0, "end": 7, "text": "abcd\nef", "label": "X", "kb_id": "", "links": []}
     record = {"id": "1", "text": "abcd\nefgh", "passages": passages, "entities": [entity]}
-    write_records([record], OutputFormat.pubtator, tmp_path / "o.pubtator")
+    write_records([record], "pubtator", tmp_path / "o.pubtator")
     first, second = read_corpus(tmp_path / "o.pubtator", strict=True)
     assert [(one.start, one.end, one.text) for one in first.mentions] == [(0, 4, "abcd")]
     assert second.mentions == ()

@@ -5,7 +5,6 @@ import spacy
 
 from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import STDIN
@@ -127,9 +126,9 @@ def test_spacy_files(read, stored):
     assert (first.mentions, second.mentions) == ((stored,), ())
 
 
-@pytest.mark.parametrize("format", [InputFormat.spacy, InputFormat.parquet])
+@pytest.mark.parametrize("format", ["spacy", "parquet"])
 def test_binary_formats_are_not_read_from_standard_input(problems, format):
-    with pytest.raises(SapbertError, match=rf"\[E533\] --format {format.value}"):
+    with pytest.raises(SapbertError, match=rf"\[E533\] --format {format}"):
         list(read_documents(STDIN, ReadOptions(format), problems))
 
 

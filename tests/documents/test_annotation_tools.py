@@ -14,7 +14,6 @@ from spacy_sapbert.documents.annotation_tools import (
     prodigy_task,
     pubannotation_document,
 )
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.uima import TYPE_SYSTEM_FILE, xmi_files
 from spacy_sapbert.errors import SapbertError
@@ -248,6 +247,6 @@ def test_a_folder_of_brat_is_read_once(read, tmp_path):
     assert (first.doc_id, second.doc_id) == ("n 1", "n/2")
     assert first.mentions == second.mentions == DOCUMENT.mentions
     assert [document.mentions for document in read("notes")] == [(), ()]
-    texts = [document.text for document in read("notes", format=InputFormat.text)]
+    texts = [document.text for document in read("notes", format="text")]
     assert len(texts) == 4
     assert TEXT in texts

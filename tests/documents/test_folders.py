@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from spacy_sapbert.documents.formats import InputFormat, files_of
+from spacy_sapbert.documents.formats import files_of
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import SapbertError
 
@@ -68,7 +68,7 @@ def test_each_file_is_read_by_its_ending_in_a_stable_order(folder, problems, mes
 
 def test_a_given_format_holds_for_all_files(folder, problems):
     path = folder({"a.txt": "one\ntwo", "sub/b.note": "three"})
-    found = [(document.doc_id, document.text) for document in read(path, problems, InputFormat.lines)]
+    found = [(document.doc_id, document.text) for document in read(path, problems, "lines")]
     assert found == [("a.txt:1", "one"), ("a.txt:2", "two"), ("sub/b.note:1", "three")]
 
 

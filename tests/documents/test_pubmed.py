@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, pubmed_files, read_all, read_documents
 from spacy_sapbert.documents.pubmed import pmids_of, superseded
 from spacy_sapbert.errors import SapbertError
@@ -191,7 +190,7 @@ def test_broken_records_are_reported_and_the_rest_is_read(read, messages, proble
 )
 def test_faults_end_the_file(read, content, code):
     with pytest.raises(SapbertError, match=rf"\[{code}\]"):
-        read("a.xml", content, InputFormat.pubmed)
+        read("a.xml", content, "pubmed")
 
 
 def test_documents_before_the_damage_are_read(tmp_path, problems):
@@ -323,9 +322,9 @@ def test_files_that_may_be_of_pubmed(files, tmp_path):
     (path,) = files(a=[record(1)])
     (tmp_path / "b.xml.gz").write_bytes(b"\x1f\x8bdamaged")
     (tmp_path / "c.txt").write_text("flu")
-    inputs = [(tmp_path, ReadOptions(None)), (STDIN, ReadOptions(InputFormat.pubmed))]
+    inputs = [(tmp_path, ReadOptions(None)), (STDIN, ReadOptions("pubmed"))]
     assert pubmed_files(inputs) == [path, tmp_path / "b.xml.gz"]
-    assert pubmed_files([(tmp_path, ReadOptions(None, gold=True)), (path, ReadOptions(InputFormat.bioc))]) == []
+    assert pubmed_files([(tmp_path, ReadOptions(None, gold=True)), (path, ReadOptions("bioc"))]) == []
 
 
 def test_one_file_is_read_with_given_numbers(files, problems):

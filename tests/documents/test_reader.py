@@ -58,7 +58,7 @@ def test_plain_formats_are_guessed_also_when_gzipped(tmp_path, text, format):
 def test_other_formats_must_be_given(tmp_path, text):
     path = tmp_path / "corpus.txt"
     path.write_text(text)
-    with pytest.raises(SapbertError, match=r"\[E124\].*pubtator, ncbi, bioc, names, docbin"):
+    with pytest.raises(SapbertError, match=r"\[E124\].*pubtator, bioc, spacy, names"):
         list(read_corpus(path))
 
 

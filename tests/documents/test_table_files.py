@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import SapbertError
 
@@ -48,7 +47,7 @@ def test_a_tsv_file_with_quotes_is_read_as_csv(read, messages):
     content = 'id\ttext\nx\t"two\nlines"\n'
     assert read("a.tsv", content) != []
     assert "line 3: 1 cells instead of 2; if cells are in quotes, give --format csv; left out" in messages()
-    assert ids_and_texts(read("b.tsv", content, InputFormat.csv)) == [("x", "two\nlines")]
+    assert ids_and_texts(read("b.tsv", content, "csv")) == [("x", "two\nlines")]
 
 
 def test_a_table_without_a_header_has_numbered_columns(read):
@@ -114,7 +113,7 @@ def test_what_is_written_is_read(tmp_path_factory, rows, delimiter):
     with path.open("w", newline="", encoding="utf8") as handle:
         writer = csv.writer(handle, delimiter=delimiter, quoting=csv.QUOTE_ALL)
         writer.writerows([("id", "text", "note"), *rows])
-    documents = list(read_documents(path, ReadOptions(InputFormat.csv), Problems(Console(quiet=True), strict=True)))
+    documents = list(read_documents(path, ReadOptions("csv"), Problems(Console(quiet=True), strict=True)))
     wanted = [row for row in rows if any(row)]
     assert [(document.text, document.meta["note"]) for document in documents] == [row[1:] for row in wanted]
     assert all(document.doc_id == row[0] for document, row in zip(documents, wanted, strict=True) if row[0])

@@ -3,7 +3,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 
 
@@ -14,7 +13,7 @@ def test_a_text_file_is_one_document(read):
 
 
 def test_lines_are_documents_if_wanted(read):
-    documents = read("note.txt", "one\r\n\n two\n", InputFormat.lines)
+    documents = read("note.txt", "one\r\n\n two\n", "lines")
     assert [(document.doc_id, document.text) for document in documents] == [
         ("note.txt:1", "one"),
         ("note.txt:3", " two"),
@@ -25,7 +24,7 @@ def test_lines_are_documents_if_wanted(read):
     ("encoding", "given"),
     [("latin-1", "latin-1"), ("cp1252", "cp1252"), ("utf-16", None), ("utf-32", None), ("utf-16-le", "utf-16-le")],
 )
-@pytest.mark.parametrize("format", [InputFormat.text, InputFormat.lines, InputFormat.csv])
+@pytest.mark.parametrize("format", ["text", "lines", "csv"])
 def test_other_encodings(read, problems, encoding, given, format):
     content = "text\r\nsténose\nNaïve – no\n".replace("–", "-").encode(encoding)
     documents = read("a", content, format, encoding=given)
@@ -34,7 +33,7 @@ def test_other_encodings(read, problems, encoding, given, format):
     assert problems.broken == 0
 
 
-@pytest.mark.parametrize("format", [InputFormat.text, InputFormat.lines, InputFormat.names])
+@pytest.mark.parametrize("format", ["text", "lines", "names"])
 def test_a_text_in_an_unknown_encoding_names_the_option(read, messages, problems, format):
     assert read("a", "sténose".encode("latin-1"), format) == []
     assert "this is not utf-8" in messages()
@@ -54,15 +53,15 @@ def test_every_text_is_read_as_it_was_written(tmp_path_factory, text, encoding):
     path.write_bytes(text.encode(encoding))
     if text.startswith("\ufeff") and encoding == "utf-8":
         text = text[1:]
-    (document,) = read_documents(path, ReadOptions(InputFormat.text), Problems(QUIET, strict=True))
+    (document,) = read_documents(path, ReadOptions("text"), Problems(QUIET, strict=True))
     assert document.text == text
     lines = [line.removesuffix("\r") for line in text.split("\n" if "\n" in text else "\r")]
-    documents = read_documents(path, ReadOptions(InputFormat.lines), Problems(QUIET, strict=True))
+    documents = read_documents(path, ReadOptions("lines"), Problems(QUIET, strict=True))
     assert [document.text for document in documents] == [line for line in lines if line.strip()]
 
 
 def test_names_can_have_ids(read, messages):
-    documents = read("a.tsv", "x1\tflu\n\tcold\nx3\n", InputFormat.names, text_column="2", id_column="1")
+    documents = read("a.tsv", "x1\tflu\n\tcold\nx3\n", "names", text_column="2", id_column="1")
     assert [(document.doc_id, document.text) for document in documents] == [("x1", "flu"), ("a.tsv:2", "cold")]
     assert [document.mentions[0][:3] for document in documents] == [(0, 3, "flu"), (0, 4, "cold")]
     assert "line 3: no name in column 2; left out" in messages()

@@ -15,7 +15,6 @@ import pytest
 from rich.console import Console
 
 from spacy_sapbert.documents.docbin import read_docbin
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
@@ -86,28 +85,24 @@ def test_the_longest_line_in_an_encoding_with_other_line_ends(tmp_path, short_li
         read_all(path, encoding=encoding)
 
 
-LINES = [InputFormat.lines, InputFormat.jsonl, InputFormat.csv, InputFormat.tsv, InputFormat.names]
+LINES = ["lines", "jsonl", "csv", "tsv", "names"]
 
 
-@pytest.mark.parametrize("format", [*LINES, InputFormat.text])
+@pytest.mark.parametrize("format", [*LINES, "text"])
 def test_documents(tmp_path, short_lines, format):
     path = tmp_path / "a.txt.gz"
-    header = b"id\ttext" if format is InputFormat.tsv else b"id,text"
+    header = b"id\ttext" if format == "tsv" else b"id,text"
     path.write_bytes(gzip.compress(header + b'\n"' + b"a" * 5 * LONG))
     problems = Problems(Console(file=io.StringIO()))
     with pytest.raises(SapbertError, match=r"E586"):
-        list(
-            read_documents(
-                path, ReadOptions(format, text_column="1" if format is InputFormat.names else None), problems
-            )
-        )
+        list(read_documents(path, ReadOptions(format, text_column="1" if format == "names" else None), problems))
 
 
 def test_standard_input_is_bounded_and_stays_open(short_lines, monkeypatch):
     stdin = io.BufferedReader(io.BytesIO(b"a" * 5 * LONG))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
     with pytest.raises(SapbertError, match="E586"):
-        list(read_documents(STDIN, ReadOptions(InputFormat.lines), Problems(Console(file=io.StringIO()))))
+        list(read_documents(STDIN, ReadOptions("lines"), Problems(Console(file=io.StringIO()))))
     assert not stdin.closed
 
 

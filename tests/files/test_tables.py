@@ -9,7 +9,6 @@ import zipfile
 import pytest
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, LimitError, MissingExtraError
 from spacy_sapbert.files import tables
@@ -182,16 +181,16 @@ def test_reviewed_names(sheet):
     ("options", "texts"),
     [
         (ReadOptions(text_column="note"), ["flu; cold", "gout"]),
-        (ReadOptions(InputFormat.names, text_column="note"), ["flu; cold", "gout"]),
-        (ReadOptions(InputFormat.names), ["no;te", "1", "2"]),
-        (ReadOptions(InputFormat.names, text_column="2"), ["note", "flu; cold", "gout"]),
+        (ReadOptions("names", text_column="note"), ["flu; cold", "gout"]),
+        (ReadOptions("names"), ["no;te", "1", "2"]),
+        (ReadOptions("names", text_column="2"), ["note", "flu; cold", "gout"]),
     ],
 )
 def test_documents(sheet, options, texts):
     path = sheet([["no;te", "note"], [1, "flu; cold"], [2, "gout"]])
     documents = list(read_documents(path, options, Problems(Console(quiet=True))))
     assert [document.text for document in documents] == texts
-    assert {len(document.mentions) for document in documents} == {int(options.format is InputFormat.names)}
+    assert {len(document.mentions) for document in documents} == {int(options.format == "names")}
 
 
 def test_the_extra_is_named(tmp_path, monkeypatch):

@@ -19,9 +19,9 @@ pytest.importorskip("pyoxigraph")
 from sklearn.feature_extraction.text import TfidfVectorizer
 from starlette.testclient import TestClient
 
-from spacy_sapbert.documents.formats import InputFormat
+from spacy_sapbert.documents.formats import ANNOTATED, INPUT_FORMATS
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.documents.reader import FORMATS, read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.encoders.biosyn_import import read_vectorizer
 from spacy_sapbert.errors import SapbertError
@@ -78,13 +78,13 @@ TARGETS = {
     **{f"vocabulary {format}": (seeds.VOCABULARIES[format], partial(read_concepts, format)) for format in READERS},
     **{
         f"corpus {format}": (seeds.CORPORA[format], partial(read_annotated, format))
-        for format in FORMATS
+        for format in ANNOTATED
         if format not in BINARY
     },
     **{
-        f"documents {format.value}": ((seeds.DOCUMENTS | seeds.CORPORA)[format.value], partial(read_inputs, format))
-        for format in InputFormat
-        if format.value not in BINARY
+        f"documents {format}": ((seeds.DOCUMENTS | seeds.CORPORA)[format], partial(read_inputs, format))
+        for format in INPUT_FORMATS
+        if format not in BINARY
     },
     "pickle of BioSyn": ([{"a.pk": PICKLE}], lambda folder: read_vectorizer(folder / "a.pk")),
 }

@@ -142,7 +142,7 @@ def test_an_encoder_rescores_the_names_of_a_large_vocabulary(
 ):
     encoder = open_encoder(str(tiny_encoder))
     proposer = open_index(small_kb, StaticEncoder(dim=8, words=64, ngrams=64), FLAT) if proposes else None
-    monkeypatch.setattr(storage, "open_proposer", lambda kb: proposer)
+    monkeypatch.setattr(storage, "open_proposer", lambda kb, saved: proposer)
     generator = open_generator(small_kb, encoder, sparse=True, index=AUTO)
     assert (generator.vectors, generator.rescorer.encoder, generator.encoder) == (proposer, encoder, encoder)
     saved = save(generator, tmp_path)

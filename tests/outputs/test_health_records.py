@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from spacy_sapbert.documents.formats import OutputFormat
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.health_records import COLUMNS
 from spacy_sapbert.outputs.writers import write_records
@@ -46,7 +45,7 @@ def write(tmp_path):
 
     def run(name, *records, **settings):
         formats = {"csv": "omop", "fhir.json": "fhir", "phenopacket.json": "phenopacket"}
-        write_records(records, OutputFormat(formats[name]), tmp_path / f"a.{name}", **settings)
+        write_records(records, formats[name], tmp_path / f"a.{name}", **settings)
         return (tmp_path / f"a.{name}").read_text(encoding="utf8")
 
     return run
@@ -92,7 +91,7 @@ def test_rows_of_note_nlp(write, concepts):
 
 def test_note_nlp_in_parquet(tmp_path, concepts):
     parquet = pytest.importorskip("pyarrow.parquet")
-    write_records([record(ENTITIES["flu"])], OutputFormat.omop, tmp_path / "a.parquet", concepts=concepts)
+    write_records([record(ENTITIES["flu"])], "omop", tmp_path / "a.parquet", concepts=concepts)
     table = parquet.read_table(tmp_path / "a.parquet")
     assert table.schema.names == list(COLUMNS)
     assert table.schema.field("nlp_date").type == "date32[day]"
@@ -203,19 +202,19 @@ def test_a_phenopacket_has_terms_of_hpo(write):
 
 def test_each_document_has_files_in_a_new_folder(tmp_path):
     records = [record(ENTITIES["flu"], doc_id=doc_id) for doc_id in ("a/b", "A/B", ".x")]
-    write_records(records, OutputFormat.brat, tmp_path / "out")
+    write_records(records, "brat", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {f"{name}.{ending}" for name in ("a%2Fb", "A%2FB~2", "%2Ex") for ending in ("ann", "txt")}
     with pytest.raises(SapbertError, match="E533"):
-        write_records(records, OutputFormat.brat, tmp_path / "out")
+        write_records(records, "brat", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
 
 
 @pytest.mark.parametrize("n", [0, 2])
 def test_a_file_holds_one_document(tmp_path, n):
     with pytest.raises(SapbertError, match="E533"):
-        write_records([record()] * n, OutputFormat.xmi, tmp_path / "a.xmi")
+        write_records([record()] * n, "xmi", tmp_path / "a.xmi")
     assert list(tmp_path.iterdir()) == []
-    write_records([record()], OutputFormat.xmi, tmp_path / "a.xmi")
+    write_records([record()], "xmi", tmp_path / "a.xmi")
     with pytest.raises(SapbertError, match="E507"):
-        write_records([record(doc_id="x" * 300)], OutputFormat.xmi, tmp_path / "folder")
+        write_records([record(doc_id="x" * 300)], "xmi", tmp_path / "folder")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.documents.formats import OutputFormat
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.values import escaped, unescaped
@@ -122,7 +121,7 @@ RECORD = {"id": "-1", "text": "a cold", "entities": [{**ENTITY, "links": [ONE_LI
 
 
 def written(some, format):
-    return "".join(text_pieces(some, OutputFormat(format)))
+    return "".join(text_pieces(some, format))
 
 
 def one_line(text):
@@ -234,7 +233,7 @@ def test_an_escaped_cell_is_distinguished_from_one_with_an_apostrophe_of_its_own
 @example([RECORD])
 def test_parquet_gives_back_every_value_with_its_type(folder, some):
     parquet = pytest.importorskip("pyarrow.parquet")
-    write_records(some, OutputFormat.parquet, folder / "t.parquet")
+    write_records(some, "parquet", folder / "t.parquet")
     table = parquet.read_table(folder / "t.parquet")
     assert table.column_names == list(COLUMNS)
     assert table.to_pylist() == list(table_rows(some))
@@ -245,7 +244,7 @@ def test_parquet_gives_back_every_value_with_its_type(folder, some):
 @example([RECORD])
 def test_a_workbook_has_the_table(folder, some):
     openpyxl = pytest.importorskip("openpyxl")
-    write_records(some, OutputFormat.xlsx, folder / "t.xlsx")
+    write_records(some, "xlsx", folder / "t.xlsx")
     header, *rows = openpyxl.load_workbook(folder / "t.xlsx").active.values
     assert header == tuple(COLUMNS)
     wanted = list(table_rows(some))
@@ -260,7 +259,7 @@ def test_parquet_is_written_in_groups_of_rows(folder, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(tables, "ROWS_PER_GROUP", 2)
     taken = []
-    write_records((taken.append(i) or RECORD for i in range(5)), OutputFormat.parquet, folder / "g.parquet")
+    write_records((taken.append(i) or RECORD for i in range(5)), "parquet", folder / "g.parquet")
     file = parquet.ParquetFile(folder / "g.parquet")
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2, 2, 1]
 
@@ -268,10 +267,10 @@ def test_parquet_is_written_in_groups_of_rows(folder, monkeypatch):
 def test_parquet_needs_a_file_and_pyarrow(folder, monkeypatch):
     for path in (None, folder / "a.parquet.gz"):
         with pytest.raises(SapbertError, match=r"\[E533\]"):
-            write_records([RECORD], OutputFormat.parquet, path)
+            write_records([RECORD], "parquet", path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SapbertError, match=r"\[E542\] .*spacy-sapbert\[parquet\]"):
-        write_records([RECORD], OutputFormat.parquet, folder / "a.parquet")
+        write_records([RECORD], "parquet", folder / "a.parquet")
 
 
 def ids_of(entity):
@@ -291,7 +290,7 @@ def readable(some):
 @example([RECORD])
 def test_pubtator_gives_back_offsets_and_ids(folder, some):
     some = readable(some)
-    write_records(some, OutputFormat.pubtator, folder / "t.pubtator")
+    write_records(some, "pubtator", folder / "t.pubtator")
     documents = list(read_corpus(folder / "t.pubtator", "pubtator", strict=True))
     assert [document.doc_id for document in documents] == [record["id"] for record in some]
     for document, record in zip(documents, some, strict=True):
@@ -307,7 +306,7 @@ def test_pubtator_gives_back_offsets_and_ids(folder, some):
 @example([RECORD])
 def test_bioc_gives_back_texts_pieces_and_ids(folder, some):
     some = readable(some)
-    write_records(some, OutputFormat.bioc, folder / "t.xml")
+    write_records(some, "bioc", folder / "t.xml")
     documents = list(read_corpus(folder / "t.xml", "bioc", strict=True))
     assert [document.doc_id for document in documents] == [xml_text(record["id"]) for record in some]
     for document, record in zip(documents, some, strict=True):
@@ -353,10 +352,10 @@ def test_bioc_has_every_value_of_the_table(some):
 @pytest.mark.parametrize("format", ["jsonl", "tsv", "csv", "pubtator", "bioc", "biocjson", "html"])
 def test_text_formats_can_be_gzipped_and_are_written_piece_by_piece(format, folder):
     path = folder / f"out.{format}.gz"
-    write_records([RECORD, RECORD], OutputFormat(format), path)
+    write_records([RECORD, RECORD], format, path)
     assert gzip.decompress(path.read_bytes()).decode() == written([RECORD, RECORD], format)
     taken = []
-    pieces = text_pieces((taken.append(i) or RECORD for i in range(9)), OutputFormat(format))
+    pieces = text_pieces((taken.append(i) or RECORD for i in range(9)), format)
     while len(taken) < 2:
         next(pieces)
     assert len(taken) < 9
@@ -374,7 +373,7 @@ def test_a_failure_leaves_no_file(format, folder):
     place = folder / "failing"
     place.mkdir(exist_ok=True)
     with pytest.raises(RuntimeError):
-        write_records(broken(), OutputFormat(format), place / f"a.{format}")
+        write_records(broken(), format, place / f"a.{format}")
     assert os.listdir(place) == []
 
 
@@ -386,6 +385,6 @@ def test_a_mention_that_was_not_looked_up(folder):
     assert (row["concept_id"], row["reason"]) == ("D1|D2", None)
     for format in ("pubtator", "bioc"):
         path = folder / f"other.{format}"
-        write_records([{**RECORD, "entities": [{**entity, "kb_id": "D1|D2"}]}], OutputFormat(format), path)
+        write_records([{**RECORD, "entities": [{**entity, "kb_id": "D1|D2"}]}], format, path)
         ((mention,),) = (document.mentions for document in read_corpus(path, format))
         assert mention.ids == ("D1", "D2")

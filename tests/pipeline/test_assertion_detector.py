@@ -13,7 +13,7 @@ from spacy.tokens import Span
 
 import spacy_sapbert.pipeline.assertion_detector as module
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.pipeline.attributes import get_assertion, set_assertion
+from spacy_sapbert.pipeline.attributes import get_assertion, register, set_assertion
 
 # [mention/its flags]
 RIGHT = [
@@ -269,7 +269,7 @@ def test_a_language_without_cues_is_an_error():
 
 def test_a_mention_has_no_flags_without_the_component():
     doc = spacy.blank("en")("No pneumonia")
-    module.register()
+    register()
     assert doc[1:2]._.assertion == ()
     doc[1:2]._.assertion = ["negated"]
     assert doc[1:2]._.assertion == get_assertion(doc[1:2]) == ("negated",)

@@ -141,7 +141,7 @@ def test_each_asset_is_on_disk_once(nlp, saved):
 
 
 def test_linker_and_retriever_share_their_ngrams(kb, tiny_encoder, monkeypatch, tmp_path):
-    monkeypatch.setattr("spacy_sapbert.retrieval.storage.FEW_NAMES", 3)
+    monkeypatch.setattr("spacy_sapbert.retrieval.retriever.FEW_NAMES", 3)
     make(kb, str(tiny_encoder), index="auto").to_disk(tmp_path / "saved")
     assert kinds(tmp_path / "saved") == ["encoder", "finder", "kb", "matcher", "ngrams", "vectors"]
     again = spacy.load(tmp_path / "saved")

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.retrieval.concepts import ConceptSet
-from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import NgramIndex, open_ngram_index
 
 
 class TableIndex:
@@ -64,4 +64,4 @@ def ngrams(small_kb: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) ->
     """The n-grams of the names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.mktemp("ngrams")))
-        return cached_ngram_index(small_kb, "lower")
+        return open_ngram_index(small_kb, "lower")

@@ -42,7 +42,7 @@ def test_documents_can_be_encoded_by_something_else(make):
 
 
 def test_a_large_vocabulary_needs_no_search_over_all_vectors(make, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.retrieval.storage.FEW_NAMES", 3)
+    monkeypatch.setattr("spacy_sapbert.retrieval.retriever.FEW_NAMES", 3)
     exact = make("phrases")
     retriever = make("phrases", index="auto")
     assert exact.ngrams is None

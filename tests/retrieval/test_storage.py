@@ -16,7 +16,7 @@ from spacy_sapbert.retrieval.training_counts import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.training_counts import MentionModel, TrainingCounts, WordCounts
 from spacy_sapbert.store.artifact import ArtifactWriter
 from spacy_sapbert.types import Document, Mention
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
 NLP = spacy.blank("en")
 SIGNALS = ["document", "phrases"]
@@ -73,13 +73,13 @@ def test_what_was_saved_ranks_as_before(retriever, tmp_path):
 def large(small_kb, tiny_encoder, monkeypatch, tmp_path):
     """A retriever that compares phrases by their n-grams first, with a cache of its own."""
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(storage, "FEW_NAMES", 3)
+    monkeypatch.setattr("spacy_sapbert.retrieval.retriever.FEW_NAMES", 3)
     encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
     return open_retriever(small_kb, encoder, ["phrases"], index="auto")
 
 
 def test_the_ngrams_are_saved(large, small_kb, tmp_path):
-    assert large.ngrams.fingerprint == cached_ngram_index(small_kb, TEXT_NORMALIZER).fingerprint  # as a linker has them
+    assert large.ngrams.fingerprint == open_ngram_index(small_kb, TEXT_NORMALIZER).fingerprint  # as a linker has them
     saved = save(large, tmp_path / "saved")
     shutil.rmtree(tmp_path / "cache")
     again = load_retriever(saved, ["phrases"], index="auto", device="cpu")
@@ -104,7 +104,7 @@ def test_the_ngrams_of_training_mentions_are_saved(large, tmp_path):
 
 
 def test_only_phrases_need_ngrams(small_kb, tiny_encoder, monkeypatch):
-    monkeypatch.setattr(storage, "FEW_NAMES", 3)
+    monkeypatch.setattr("spacy_sapbert.retrieval.retriever.FEW_NAMES", 3)
     encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
     assert open_retriever(small_kb, encoder, ["document"], index="auto").ngrams is None
     raw = TransformerEncoder(str(tiny_encoder), l2_normalized=False, device="cpu")

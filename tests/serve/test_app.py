@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.openapi.models import OpenAPI
 
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions
 from spacy_sapbert.documents.text_files import value_document
 from spacy_sapbert.errors import SapbertError
@@ -55,7 +54,7 @@ def test_json_is_that_of_link(ask, linking):
     )
     status, headers, body = ask("POST", "/link", sent)
     assert (status, headers["Content-Type"]) == (200, "application/json")
-    document = value_document(json.loads(sent), "", ReadOptions(InputFormat.jsonl))
+    document = value_document(json.loads(sent), "", ReadOptions("jsonl"))
     (item,) = linking([document])
     assert json.loads(body) == json.loads(json.dumps(record_of(item, linking.kb)))
     assert [entity["kb_id"] for entity in json.loads(body)["entities"]][-1] == "D001943|D010051"
@@ -178,7 +177,7 @@ def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
         for value, answer in zip(part, answers, strict=True):
             if "error" in answer:
                 continue
-            document = value_document(value, "", ReadOptions(InputFormat.jsonl))
+            document = value_document(value, "", ReadOptions("jsonl"))
             (item,) = linking([document])
             assert answer == json.loads(json.dumps(record_of(item, linking.kb)))
     assert [answer.get("id") for answer in answers] == ["b", "7", None]

@@ -15,12 +15,12 @@ from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.retrieval.concepts import ConceptSet, cached_concept_vectors
 from spacy_sapbert.store.cache import cache_dir, file_states, make_once, shared
 from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_hashes
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
 USES = {
     "vectors": lambda kb, encoder: cached_name_vectors(kb, encoder),
     "concepts": lambda kb, encoder: cached_concept_vectors(ConceptSet(kb), encoder, "packed"),
-    "ngrams": lambda kb, encoder: cached_ngram_index(kb, "biosyn"),
+    "ngrams": lambda kb, encoder: open_ngram_index(kb, "biosyn"),
     "matchers": lambda kb, encoder: NameMatcher.cached(kb),
     "names": lambda kb, encoder: cached_table(kb, "forms", lambda: text_hashes(kb.names(), encoder)),
 }

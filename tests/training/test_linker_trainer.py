@@ -21,7 +21,7 @@ from spacy_sapbert.training.losses import marginal_likelihood
 from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
 from spacy_sapbert.vectors.on_demand import OnDemandVectors
 
 NO_FILTER = Filter()
@@ -33,7 +33,7 @@ def generator(small_kb, make_encoder):
 
 
 def generator_of(kb, encoder, sparse=True):
-    ngrams = cached_ngram_index(kb, TEXT_NORMALIZER) if sparse else None
+    ngrams = open_ngram_index(kb, TEXT_NORMALIZER) if sparse else None
     return CandidateGenerator(
         kb, ngrams, cached_name_vectors(kb, TransformerEncoder(str(encoder)), compression="float32")
     )
@@ -212,13 +212,13 @@ def test_without_a_sparse_score_all_candidates_are_dense(small_kb, tiny_encoder)
 
 
 def test_without_an_encoder_nothing_can_be_trained(small_kb):
-    generator = CandidateGenerator(small_kb, cached_ngram_index(small_kb, TEXT_NORMALIZER), None)
+    generator = CandidateGenerator(small_kb, open_ngram_index(small_kb, TEXT_NORMALIZER), None)
     with pytest.raises(SapbertError, match="E342"):
         LinkerTrainer(Linker(generator), biosyn())
 
 
 def test_training_encodes_all_names(small_kb, tiny_encoder):
-    ngrams, encoder = cached_ngram_index(small_kb, TEXT_NORMALIZER), TransformerEncoder(str(tiny_encoder))
+    ngrams, encoder = open_ngram_index(small_kb, TEXT_NORMALIZER), TransformerEncoder(str(tiny_encoder))
     generator = CandidateGenerator(small_kb, ngrams, None, rescorer=OnDemandVectors(small_kb, encoder))
     trainer = LinkerTrainer(Linker(generator), biosyn())
     assert generator.rescorer is None

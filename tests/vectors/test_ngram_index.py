@@ -23,7 +23,7 @@ from spacy_sapbert.kb.filters import Filter, filter_mask
 from spacy_sapbert.text.characters import code_points
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import ngram_index, postings, postings_build
-from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
+from spacy_sapbert.vectors.ngram_index import NgramIndex, open_ngram_index
 from spacy_sapbert.vectors.postings_build import FILES, MANIFEST_FILE, build_ngram_index
 
 TEXTS = ["breast cancers", "cold", "seizure", "lithium salts", "", "zzz", "жж", "acute leukemia of the breast"]
@@ -429,9 +429,9 @@ def test_saved_and_reopened(index, small_kb, tmp_path):
 
 
 def test_all_users_of_a_folder_share_the_index(small_kb, small_folder, copied):
-    index = open_ngram_index(small_kb, small_folder)
-    assert open_ngram_index(small_kb, small_folder) is index
-    assert open_ngram_index(small_kb, copied) is not index
+    index = open_ngram_index(small_kb, "lower", saved=small_folder)
+    assert open_ngram_index(small_kb, "lower", saved=small_folder) is index
+    assert open_ngram_index(small_kb, "lower", saved=copied) is not index
 
 
 def test_the_fingerprint_is_of_the_vocabulary_and_the_ngrams(index, small_kb, tmp_path):
@@ -463,14 +463,14 @@ def builds(monkeypatch, tmp_path):
 
 
 def test_a_cached_index_is_built_once(own_cache, builds, small_kb):
-    first = cached_ngram_index(small_kb, "biosyn+greek")
-    assert cached_ngram_index(small_kb, "biosyn+greek") is first
+    first = open_ngram_index(small_kb, "biosyn+greek")
+    assert open_ngram_index(small_kb, "biosyn+greek") is first
     assert builds.read_text() == "x"
-    assert cached_ngram_index(small_kb, "lower").ngrams.text_normalizer == "lower"
+    assert open_ngram_index(small_kb, "lower").ngrams.text_normalizer == "lower"
     given = NgramEncoder.fit(["cold", "fits"])
-    assert cached_ngram_index(small_kb, "lower", given).ngrams.fingerprint == given.fingerprint
+    assert open_ngram_index(small_kb, "lower", given).ngrams.fingerprint == given.fingerprint
     assert builds.read_text() == "xxx"
-    cached_ngram_index(small_kb, "biosyn", given)  # the form of the encoder counts
+    open_ngram_index(small_kb, "biosyn", given)  # the form of the encoder counts
     assert builds.read_text() == "xxx"
 
 
