@@ -343,7 +343,7 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
     (biored,) = read_docbin(Path("biored.spacy"))
     assert [ent.kb_id_ for ent in biored.ents] == ["NCBIGene:7157", "NCBITaxon:10090"]
     assert "SNOMEDCT:900000008||heart attacks||heart attack" in Path("pairs.txt").read_text()
-    (folds,) = (json.loads(done.out) for line, done in finished.items() if "evaluate folds" in line)
+    (folds,) = (json.loads(done.out) for line, done in finished.items() if "corpus folds" in line)
     assert [run["measures"]["covered"] for run in folds["runs"]] == [2, 2]
     assert list(KnowledgeBase("askapatient.kb").names()) == ["Infarct", "Ménière"]
 
@@ -358,9 +358,14 @@ def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     write_corpus(Path("BELB"), "ncbi_disease", "disease", [("1", [("Heart attack", [mention])])])
     # tests/cli/test_calibrate.py runs that section
     quick = {"spacy-sapbert calibrate": "true", "spacy-sapbert link calibrated": "true", "--folds 5": "--folds 2"}
+    Path("composites.pubtator").write_text(
+        "1|t|Heart and lung attack\n1|a|\n"
+        "1\t0\t21\tHeart and lung attack\tDisease\tD009203|D003920\tHeart attack|lung attack\n\n"
+    )
+    quick["composites dev.pubtator"] = "composites composites.pubtator"
     finished = run_page("evaluating", quick, commands_only=True)
     of_belb = [
-        json.loads(done.out) for line, done in finished.items() if line.startswith("spacy-sapbert evaluate belb")
+        json.loads(done.out) for line, done in finished.items() if line.startswith("spacy-sapbert evaluate corpus belb")
     ]
     assert [result["corpora"]["ncbi_disease"]["r@1"] for result in of_belb] == [100.0, 100.0]
     assert Path("ctd_diseases.kb").is_file()
