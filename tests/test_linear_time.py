@@ -28,6 +28,7 @@ from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
+from spacy_sapbert.pipeline.attributes import get_section, set_sections
 from spacy_sapbert.pipeline.box import load
 from spacy_sapbert.text.abbreviations import (
     AbbreviationOccurrence,
@@ -40,7 +41,7 @@ from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.notes.assertion import matcher_of, scope_bounds
-from spacy_sapbert.text.notes.sections import find_sections
+from spacy_sapbert.text.notes.sections import Section, find_sections
 from spacy_sapbert.text.short_forms import find_short_forms
 from spacy_sapbert.text.words import read_words
 from spacy_sapbert.types import Mention
@@ -503,6 +504,15 @@ def test_components(component, shape):
         return doc
 
     assert is_linear(pipe, mentions)
+
+
+def test_the_sections_of_all_mentions():
+    def mentions(n):
+        doc = spacy.blank("en").make_doc("PLAN: fever.")
+        set_sections(doc, [Section("plan", at, at, at + 1) for at in range(n)])
+        return [doc[2:3]] * n
+
+    assert is_linear(lambda spans: [get_section(span) for span in spans], mentions)
 
 
 NUMBERS = random.Random(0)

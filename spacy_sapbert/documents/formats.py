@@ -25,7 +25,7 @@ PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|")
 class Format(NamedTuple):
     """A format of documents, of links, or of both.
 
-    Functions are written as `MODULE:NAME` below this package, and imported when they are called, see `function`.
+    Functions are written as `MODULE:NAME` below this package, and imported when they are called, see `import_function`.
 
     Attributes:
         name: The value of `--format` and of `--to`.
@@ -40,7 +40,7 @@ class Format(NamedTuple):
         needs: The extra and the package of such a table.
         document: Makes a JSON value, or a text by the ending of each file, of a document and of the names of concepts.
         record: Makes such a value of a record.
-        shape: Where these values go: to "lines", a "list", or a "file" or several "files" for each document.
+        shape: Where they go: to "lines", a "list", a "file" or "files" for each document, or "rows" of a table of OMOP.
     """
 
     name: str
@@ -78,7 +78,7 @@ TYPE_SYSTEM = "TypeSystem.xml"
 """The file beside XMI that describes its types."""
 
 
-def function(name: str) -> Callable[..., Any]:
+def import_function(name: str) -> Callable[..., Any]:
     """Return a function of a `Format`, such as "documents.bioc:read_bioc"."""
     module, _, called = name.partition(":")
     made: Callable[..., Any] = getattr(import_module(f"..{module}", __package__), called)

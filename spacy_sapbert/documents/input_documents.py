@@ -18,8 +18,8 @@ from .formats import (
     Format,
     files_of,
     format_named,
-    function,
     head_of,
+    import_function,
     is_companion,
     json_format,
     may_be_pubmed,
@@ -178,7 +178,7 @@ def read_file(
             reason = f"{has}, but only these have annotated mentions: {', '.join(ANNOTATED)}"
             raise UnannotatedError(option="--gold", reason=reason)
         if format.read and not options.gold:
-            yield from function(format.read)(source)
+            yield from import_function(format.read)(source)
         else:
             yield from _read_annotated(source, format)
 
@@ -187,7 +187,7 @@ def _read_annotated(source: DocumentSource, format: Format) -> Iterator[Document
     """Read a file with annotated mentions, and then show what was moved in it."""
     problems = cast(Problems, source.report)
     shifted, mismatched, moved = problems.shifted, problems.mismatched, problems.moved
-    documents = function(format.annotated)(source)
+    documents = import_function(format.annotated)(source)
     if not source.options.gold:
         documents = (document._replace(mentions=()) for document in documents)
     if format.in_passages:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..documents.annotation_tools import file_name_of
 from ..documents.bioc import bioc_json, bioc_xml
-from ..documents.formats import FORMATS, OUTPUT_FORMATS, TYPE_SYSTEM, Format, format_named, function
+from ..documents.formats import FORMATS, OUTPUT_FORMATS, TYPE_SYSTEM, Format, format_named, import_function
 from ..documents.pubtator import pubtator_record
 from ..documents.uima import TYPE_SYSTEM_FILE
 from ..errors import OptionError
@@ -47,19 +47,18 @@ def write_records(records: Records, format: str, path: Path | str | None, *, con
         SapbertError: E507 the file cannot be written, E542 a package is not installed, E533 there is no file for a
             Parquet table or a workbook.
     """
-    check_output(path, format, concepts)
-    kind = FORMATS[format]
+    kind = check_output(path, format, concepts)
     if isinstance(path, str):
         write_note_nlp(records, Database(path, "public"), OmopConcepts.open(concepts or path))
     elif kind.needs:
-        function(kind.write)(records, path)
+        import_function(kind.write)(records, path)
     elif path and kind.shape.startswith("file"):
         _write_files(records, kind, path)
     elif concepts and path and path.suffix.lower() == ".parquet":
         write_parquet_rows(note_nlp_rows(records, OmopConcepts.open(concepts)), COLUMNS, path)
     else:
         with open_output(path) as write:
-            for piece in note_nlp_lines(records, concepts) if concepts else text_pieces(records, format):
+            for piece in note_nlp_lines(records, concepts) if concepts else text_pieces(records, kind.name):
                 write(piece)
 
 
@@ -67,7 +66,7 @@ def text_pieces(records: Records, format: str) -> Iterator[str]:
     """Yield an output in a text format in pieces, at least one per record."""
     kind = FORMATS[format]
     if kind.write:
-        pieces: Iterator[str] = function(kind.write)(records)
+        pieces: Iterator[str] = import_function(kind.write)(records)
         return pieces
     values = (_value(record, kind) for record in records)
     return json_list("[", values, "\n]\n") if kind.shape == "list" else map(json_line, values)
@@ -76,8 +75,8 @@ def text_pieces(records: Records, format: str) -> Iterator[str]:
 def _value(record: Record, format: Format) -> Any:
     """Return what a format makes of a record."""
     if format.document:
-        return function(format.document)(*document_of(record))
-    return function(format.record)(record) if format.record else record
+        return import_function(format.document)(*document_of(record))
+    return import_function(format.record)(record) if format.record else record
 
 
 def json_line(record: Record) -> str:
@@ -188,8 +187,8 @@ def document_of(record: Record) -> tuple[Document, dict[str, str]]:
     return Document(record["id"], record["text"], tuple(mentions)), names
 
 
-def check_output(path: Path | str | None, format: str, concepts: str | None = None) -> None:
-    """Check that an output can be written, before hours of work. See `write_records` for the arguments."""
+def check_output(path: Path | str | None, format: str, concepts: str | None = None) -> Format:
+    """Check before hours of work that an output can be written, and return its format. See `write_records`."""
     kind = FORMATS[format_named(format, OUTPUT_FORMATS, "format of links")]
     if (format == "omop") != (concepts is not None):
         raise OptionError(option="--concepts", reason="the format omop needs it, and no other format takes it")
@@ -200,12 +199,13 @@ def check_output(path: Path | str | None, format: str, concepts: str | None = No
             raise OptionError(option=f"--to {format}", reason="a database takes the format omop alone")
         with Database(path, "public").transaction() as connection:
             connection.execute("SELECT note_nlp_id FROM note_nlp LIMIT 0")
-        return
+        return kind
     if kind.needs or (format == "omop" and path and path.suffix.lower() == ".parquet"):
         check_table(path, format if kind.needs else "parquet")
     if kind.shape.startswith("file") and not (path and (_is_single(path, kind) or _is_new(path))):
         reason = "it writes files for each document, so --output must be a new or an empty folder"
         raise OptionError(option=f"The format {format}", reason=reason)
+    return kind
 
 
 def _is_single(path: Path, format: Format) -> bool:

@@ -4,14 +4,15 @@ scispaCy registers `abbreviations`, `long_form` and `kb_ents` with `force=True`,
 call `register` whenever they write. Our getters and setters also accept the values of scispaCy's components.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import partial
+from operator import itemgetter
 from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import AbbreviationOccurrence
-from ..text.notes.sections import Section, section_at
+from ..text.notes.sections import Section
 from ..types import Alternative, DocumentConcept, Link
 
 # the fields of a link before its other candidates, which are lists in an entry
@@ -294,8 +295,9 @@ def has_sections(doc: Doc) -> bool:
 
 def get_section(span: Span) -> Optional[str]:
     """Return the label of the section in which a mention begins, such as "family history"."""
-    section = section_at(get_sections(span.doc), span.start_char)
-    return section.label if section else None
+    entries = span.doc.user_data.get(SECTIONS.key(span.doc), [])  # not each one made a `Section` for each mention
+    number = bisect_right(entries, span.start_char, key=itemgetter(1)) - 1
+    return entries[number][0] if number >= 0 else None
 
 
 # --- links: an entry has the plain fields, the runner-up, the rejected one, the reasons, the candidates and `missing`
@@ -319,9 +321,7 @@ def _link_entry(link: Link) -> List[Any]:
 
 
 LINKS: Attribute[List[Link]] = LinkedAttribute(
-    "links",
-    lambda entries: list(map(_link, entries)),
-    partial(_lists, as_list=_link_entry),
+    "links", lambda entries: list(map(_link, entries)), partial(_lists, as_list=_link_entry)
 )
 set_links = LINKS.set  # without the flags: `set_assertion` sets those of the mention
 

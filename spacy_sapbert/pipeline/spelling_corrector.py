@@ -92,7 +92,7 @@ class SpellingCorrector(FolderPipe, MentionComponent):
             lines = [f"{wrong}{_SEPARATOR}{right}\n" for wrong, right in corrector.pairs.items()]
             (folder / CORRECTIONS_FILE).write_text("".join(lines), encoding="utf-8")
         elif isinstance(corrector, KnownWords):
-            lines = [f"{word}\t{count}\n" for word, count in corrector.counts.items()]
+            lines = [f"{word}\t{count}\n" for word, count in sorted(corrector.counts.items())]
             (folder / WORDS_FILE).write_text("".join(lines), encoding="utf-8")
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:

@@ -11,7 +11,7 @@ from spacy_sapbert.documents.formats import (
     FORMATS,
     INPUT_FORMATS,
     format_named,
-    function,
+    import_function,
     opened_format,
     output_format,
 )
@@ -144,7 +144,7 @@ def test_the_content_of_a_text_file_shows_whether_it_is_pubtator(tmp_path):
 @pytest.mark.parametrize("format", FORMATS.values())
 def test_the_functions_of_a_format_exist(format):
     names = (format.read, format.annotated, format.write, format.document, format.record)
-    assert all(callable(function(name)) for name in names if name)
+    assert all(callable(import_function(name)) for name in names if name)
 
 
 def test_formats_have_other_names(folder):

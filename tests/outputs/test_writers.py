@@ -388,3 +388,10 @@ def test_a_mention_that_was_not_looked_up(folder):
         write_records([{**RECORD, "entities": [{**entity, "kb_id": "D1|D2"}]}], format, path)
         ((mention,),) = (document.mentions for document in read_corpus(path, format))
         assert mention.ids == ("D1", "D2")
+
+
+def test_another_name_of_a_format_is_that_format(tmp_path):
+    records = [{"id": "1", "text": "Asthma.", "entities": []}]
+    for name in ("pubtator", "ncbi"):
+        write_records(records, name, tmp_path / name)
+    assert (tmp_path / "ncbi").read_bytes() == (tmp_path / "pubtator").read_bytes() != b""
