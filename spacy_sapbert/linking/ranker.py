@@ -16,6 +16,7 @@ from ..encoders.ngrams import TEXT_NORMALIZER
 from ..starter import RANKERS
 from ..store.artifact import opening
 from ..store.cache import drop_oldest
+from ..text.common_words import general_nouns
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.normalize import n_common
 from ..text.words import has_same_letters, joined_letters, read_words
@@ -31,7 +32,8 @@ FEATURES = (
     "grade", "score", "support", "preferred", "popularity", "names", "main",
     "score_lead", "dense_lead", "sparse_lead", "preferred_lead", "popularity_lead",
     "same", "added", "lacking", "words", "beginning", "alike", "same_last", "numbers_added", "numbers_lacking",
-    "general_added", "length", "longer", "case", "capitals", "letters",
+    "general_added", "lacking_general", "lacking_behind", "lacking_nouns",
+    "length", "longer", "case", "capitals", "letters",
     "annotated", "annotated_lead", "annotated_so", "annotated_so_lead", "elsewhere", "elsewhere_lead",
 )  # fmt: skip
 """The names of the features, in the order of the columns. None is a word or a concept."""
@@ -192,9 +194,9 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
 
 
 def _compare_words(words: Sequence[str], known: Sequence[str], rules: LanguageRules) -> tuple[float, ...]:
-    """Return the features of the words of a text and of a name, from "same" to "general_added"."""
+    """Return the features of the words of a text and of a name, from "same" to "lacking_nouns"."""
     if words == known:
-        return _SAME_WORDS, 0, 0, len(words), 0.0, 0.0, True, 0, 0, 0
+        return _SAME_WORDS, 0, 0, len(words), 0.0, 0.0, True, 0, 0, 0, 0, 0, 0
     lacking, added = _only_in(words, known), _only_in(known, words)
     beginning = ending = 0.0
     if lacking and added:
@@ -211,7 +213,31 @@ def _compare_words(words: Sequence[str], known: Sequence[str], rules: LanguageRu
         len([word for word in added if len(word) == 1 or not word.isalpha()]),
         len([word for word in lacking if len(word) == 1 or not word.isalpha()]),
         len([word for word in added if word in of_kind or word in of_state]),
+        *(_lacking(words, known, rules) if lacking else (0, 0, 0)),
     )
+
+
+@cache
+def _general_words(rules: LanguageRules) -> tuple[frozenset[str], ...]:
+    """Return the meanings of general words, and those of general nouns."""
+    kinds = rules.words.general_words, general_nouns() if rules.code == ENGLISH.code else ()
+    return tuple(frozenset(chain.from_iterable(read_words(word, rules).meanings for word in kind)) for kind in kinds)
+
+
+def _lacking(words: Sequence[str], known: Sequence[str], rules: LanguageRules) -> tuple[int, int, int]:
+    """Return how many words that a name lacks are general, and how many others are behind the shared ones, or nouns."""
+    shared = [place for place, word in enumerate(words) if word in known]
+    general_words, nouns = _general_words(rules)
+    general = behind = n_nouns = 0
+    for place, word in enumerate(words):
+        if not shared or word in known:
+            continue
+        if word in general_words:
+            general += 1
+        else:
+            behind += place > shared[-1]
+            n_nouns += word in nouns
+    return general, behind, n_nouns
 
 
 def _shared_ends(first: str, second: str) -> tuple[float, float]:

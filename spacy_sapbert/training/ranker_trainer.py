@@ -59,7 +59,8 @@ class RankingData(NamedTuple):
         sizes (int64, shape (texts,)): The number of candidates of each text.
         documents (int64, shape (texts,)): The number of the document of each text.
         texts (str, shape (texts,)): The texts.
-        taken_out (bool, shape (texts,)): Whether the right candidates were taken out, as if the vocabulary lacked them.
+        made (float64, shape (texts,)): The weight of a text that was made from a mention, such as one whose right
+            candidates were taken out, as if the vocabulary lacked them. 0 for a text of a document.
     """
 
     rows: np.ndarray
@@ -67,7 +68,7 @@ class RankingData(NamedTuple):
     sizes: np.ndarray
     documents: np.ndarray
     texts: np.ndarray
-    taken_out: np.ndarray
+    made: np.ndarray
 
     def select(self, texts: np.ndarray) -> RankingData:
         """Return the data of some texts: bool, shape (texts,)."""
@@ -84,8 +85,8 @@ class RankingData(NamedTuple):
     def weights(self) -> np.ndarray:
         """The weight of each text: 1 / √n if it occurs n times, so that frequent texts do not decide alone."""
         _, which = np.unique(self.texts, return_inverse=True)
-        counts = np.maximum(np.bincount(which, ~self.taken_out), 1)
-        return np.asarray(counts[which] ** -0.5 * np.where(self.taken_out, TAKEN_OUT, 1.0))
+        counts = np.maximum(np.bincount(which, self.made == 0), 1)
+        return np.asarray(counts[which] ** -0.5 * np.where(self.made == 0, 1.0, self.made))
 
     def per_text(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values of candidates over each text."""
@@ -279,7 +280,7 @@ def ranking_data(
         np.array(list(map(len, places)), dtype=np.int64),
         np.array([number for _, _, number, _ in shown], dtype=np.int64),
         np.array([text.text for text in texts], dtype=str),
-        np.array([taken_out for *_, taken_out in shown], dtype=bool),
+        np.array([TAKEN_OUT * taken_out for *_, taken_out in shown], dtype=np.float64),
     )
 
 
@@ -322,7 +323,7 @@ def fit_ranker(
         over documents. The new trees only choose candidates if more texts are right then, by two standard errors.
     """
     joined = joined_data(data)
-    text_folds, real = folds[joined.documents], ~joined.taken_out
+    text_folds, real = folds[joined.documents], joined.made == 0
     measured = joined.select(real)
     n_choices = int((measured.per_text(measured.right) % measured.sizes > 0).sum())
     fewest = min(np.bincount(text_folds, minlength=settings.folds)) if len(text_folds) else 0
@@ -395,7 +396,7 @@ def more_trees(ranker: Ranker, data: RankingData, settings: RerankerTraining) ->
     }
     labelled = lightgbm.Dataset(data.rows, data.right.astype(int), init_score=before)
     booster = lightgbm.train(parameters, labelled, num_boost_round=settings.trees)
-    trees, real = Trees.from_lightgbm(booster.dump_model()), ~data.taken_out
+    trees, real = Trees.from_lightgbm(booster.dump_model()), data.made == 0
     ratings = before + trees.predict(data.rows)
     shift = _shift(data.select(real), ratings[real.repeat(data.sizes)])
     joined = ranker.trees.joined(trees.raised(shift))

@@ -51,12 +51,12 @@ def cross_fitted(linker, documents, folds, *, add_mentions):
         yield inside, link_documents(fold_linker, [documents[n] for n in inside]), fold_linker.kb
 
 
-def data_of(rows, right, texts=None, taken_out=None):
+def data_of(rows, right, texts=None, made=None):
     """RETURNS (RankingData): pairs of candidates, each of a document of its own."""
     n = len(rows) // 2
     written = np.arange(n).astype(str) if texts is None else np.array(texts)
-    absent = np.zeros(n, bool) if taken_out is None else np.array(taken_out)
-    return RankingData(rows, np.array(right), np.full(n, 2), np.arange(n), written, absent)
+    weights = np.zeros(n) if made is None else np.array(made)
+    return RankingData(rows, np.array(right), np.full(n, 2), np.arange(n), written, weights)
 
 
 # --- what it learns
@@ -123,7 +123,7 @@ def test_taken_out_candidates_teach_what_a_missing_concept_looks_like():
     rows = np.zeros((2 * n, len(FEATURES)))
     rows[:n, FEATURES.index("length")] = 1
     right = np.array([place < n and not place % 2 for place in range(2 * n)])
-    data = data_of(rows, right, taken_out=np.arange(n) >= n // 2)
+    data = data_of(rows, right, made=TAKEN_OUT * (np.arange(n) >= n // 2))
     ranker = more_trees(NEW, data, SETTINGS)
     here, missing = (shares(ranker.trees.predict(some), [2]).sum() for some in (rows[:2], rows[-2:]))
     assert here > missing
@@ -143,7 +143,7 @@ def test_a_prior_is_used_only_if_it_gains(linker, numbered_documents, monkeypatc
 
 def test_frequent_texts_count_less():
     rows = np.zeros((10, len(FEATURES)))
-    data = data_of(rows, np.zeros(10, bool), ["a", "b", "a", "a", "a"], [False] * 4 + [True])
+    data = data_of(rows, np.zeros(10, bool), ["a", "b", "a", "a", "a"], [0] * 4 + [TAKEN_OUT])
     third = 3**-0.5
     assert data.weights.tolist() == pytest.approx([third, 1.0, third, third, TAKEN_OUT * third])
     assert data.select(np.array([True, True, False, False, False])).weights.tolist() == [1.0, 1.0]
@@ -224,7 +224,7 @@ def test_the_training_data(linker, annotated_document):
     data = ranking_data(linked, [7], kb, ConceptFacts(kb), ENGLISH)
     assert data.documents.tolist() == [7, 7]
     assert data.texts.tolist() == ["lung disease fancy"] * 2
-    assert data.taken_out.tolist() == [False, True]
+    assert data.made.tolist() == [0, TAKEN_OUT]
     assert data.per_text(data.right).tolist() == [1, 0]
     assert data.sizes[1] == data.sizes[0] - 1
     assert len(data.rows) == len(data.right) == data.sizes.sum()

@@ -42,7 +42,13 @@ def common_keys(language: str) -> frozenset[str]:
 @lru_cache(maxsize=1)
 def everyday_nouns() -> frozenset[str]:
     """Return the lower-case English nouns that biomedical texts and names hardly ever have: "recipe"."""
-    return frozenset(common_nouns()).difference(read_lines(_FOLDER / f"{ENGLISH}_biomedical.txt"))
+    return general_nouns().difference(read_lines(_FOLDER / f"{ENGLISH}_biomedical.txt"))
+
+
+@lru_cache(maxsize=1)
+def general_nouns() -> frozenset[str]:
+    """Return the lower-case English nouns that few names of concepts have: "recipe", "battery"."""
+    return frozenset(common_nouns()).difference(read_lines(_FOLDER / f"{ENGLISH}_names.txt"))
 
 
 def general_words(language: str) -> frozenset[str]:

@@ -40,6 +40,7 @@ class WordRules:
         general_names: Names that are too general to be marked alone in a text.
         modifiers: Words before a name that say more about it: those of its kind ("familial"), and those of its state
             ("severe").
+        general_words: Words beside a name that leave what is meant: "suspected" asthma, KRAS "expression".
     """
 
     pattern: re.Pattern[str]
@@ -50,6 +51,7 @@ class WordRules:
     general_names: frozenset[str]
     possessives: tuple[str, ...] = ()
     modifiers: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    general_words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
