@@ -63,7 +63,7 @@ def main() -> None:
         started = time.process_time()
         build_index(vectors, kind, path)
         built, size = time.process_time() - started, path.stat().st_size
-        index = read_index(path, len(vectors))
+        index = read_index(path)
         ms, found = timed(lambda query: index.search(query, ASKED), queries)
     recall = {
         f"recall@10_of_{n}": np.mean([len(set(a[:n]) & set(b)) / K for a, b in zip(found, wanted, strict=True)])

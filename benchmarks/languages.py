@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import new_parser, run
-from linking import DISEASES, MEDIC
+from corpora import DISEASES, MEDIC
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -263,7 +263,7 @@ def nearest(arguments: argparse.Namespace, encoder: TransformerEncoder) -> dict[
     path = arguments.output / "medic.kb"
     if not path.is_file():
         build_knowledge_base(read_vocabulary(arguments.data / MEDIC, "medic", report=ReadReport()), path)
-    corpus = arguments.data / DISEASES["ncbi"].dev
+    corpus = arguments.data / DISEASES["ncbi"].dev.path
     return {name: round(value, 1) for name, value in NearestName(str(corpus), str(path), fast=False)(encoder).items()}
 
 

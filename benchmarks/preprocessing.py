@@ -24,7 +24,7 @@ from typing import Any
 
 import spacy
 from common import new_parser
-from linking import DISEASES, build, read
+from corpora import DISEASES, MEDIC, build, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import evaluate_linking
@@ -85,16 +85,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="Use only every n-th document.")
     arguments = parser.parse_args()
     data = arguments.data
-    corpora = {
-        name: read(data / getattr(corpus, arguments.part), corpus.type)[:: arguments.every]
-        for name, corpus in DISEASES.items()
-    }
+    corpora = {name: read(data, getattr(task, arguments.part))[:: arguments.every] for name, task in DISEASES.items()}
     chance = random.Random(0)
     misspelt = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}
     results: dict[str, Any] = {"encoder": arguments.encoder, "part": arguments.part}
     with TemporaryDirectory() as folder:
         kb = Path(folder) / "medic.kb"
-        build(data, kb, [])
+        build(data, MEDIC, kb)
         make = partial(pipeline, kb, arguments.encoder, arguments.device)
         nlp = make()
         results["all"] = measure(nlp, corpora, CORRECTOR)
