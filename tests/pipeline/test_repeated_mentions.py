@@ -9,6 +9,8 @@ from spacy.tokens import Span
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.pipeline.repeated_mentions import RepeatedMentions
 
+from ..cases import cases
+
 NLP = spacy.blank("en")
 NLP.add_pipe("abbreviation_resolver")
 
@@ -119,20 +121,7 @@ def test_a_short_form_that_is_found_a_plural():
 CISPLATIN = "Cisplatin {} was given. {} and XYZ were not."
 
 
-@pytest.mark.parametrize(
-    ("brackets", "label", "is_short_form"),
-    [
-        ("(CDDP)", "Chemical", True),
-        ("(CD-P4)", "Chemical", True),
-        ("(CDDP)", "Disease", False),
-        ("(Cddp)", "Chemical", False),
-        ("(CDDP and XYZ)", "Chemical", False),
-        ("(CDDP", "Chemical", False),
-        ("()", "Chemical", False),
-        ("[CDDP]", "Chemical", False),
-        ("of (CDDP)", "Chemical", False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "what_stands_in_brackets_behind_a_chemical_is_its_short_form"))
 def test_what_stands_in_brackets_behind_a_chemical_is_its_short_form(brackets, label, is_short_form):
     short = brackets.strip("()[] of")
     text = CISPLATIN.format(brackets, short)

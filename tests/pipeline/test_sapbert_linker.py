@@ -28,6 +28,8 @@ from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import NIL, Name, Record
 
+from ..cases import cases
+
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
 ROOT = Path(__file__).parents[2]
 TEXT = "The patient had high blood pressure and was given aspirin."
@@ -316,19 +318,7 @@ def test_unknown_setting(name):
         spacy.blank("en").add_pipe(name, config={"tresholds": 1})
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"k": 0}, "k of mine is 0"),
-        ({"max_entities_per_mention": -1}, "max_entities_per_mention of mine is -1"),
-        ({"threshold": 1.5}, "threshold of mine is 1.5"),
-        ({"threshold": -0.5}, "threshold of mine is -0.5"),
-        ({"no_definition_threshold": 95.0}, "no_definition_threshold of mine is 95.0"),
-        ({"candidates": {"batch_size": 0}}, r"candidates\.batch_size of mine is 0"),
-        ({"selection": {"tresholds": 1}}, "selection of mine is 'tresholds'"),
-        ({"vectors": {"pooling": "max"}}, r"vectors\.pooling of mine is max"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "impossible_value"))
 def test_impossible_value(config, message):
     with pytest.raises(SapbertError, match=rf"\[E406\] The setting {message}; it must be"):
         spacy.blank("en").add_pipe("sapbert_linker", name="mine", config=config)

@@ -20,6 +20,8 @@ from spacy_sapbert.text.abbreviations import (
 )
 from spacy_sapbert.text.languages import rules_of
 
+from ..cases import cases
+
 
 def pairs(text: str, **settings: float) -> "list[tuple[str, str]]":
     return [(definition.short, definition.long) for definition in find_definitions(text, **settings)]
@@ -327,26 +329,7 @@ def test_few_and_many_short_forms_are_found_alike(text, known):
 # --- expansion
 
 
-@pytest.mark.parametrize(
-    ("mention", "expected"),
-    [
-        ("CF", "cystic fibrosis"),
-        ("CF patients", "cystic fibrosis patients"),
-        ("severe CF-related IL-10", "severe cystic fibrosis-related interleukin-10"),
-        ("cystic fibrosis (CF)", "cystic fibrosis"),
-        ("fibrosis (CF)", "cystic fibrosis"),
-        ("cystic fibrosis (CF", "cystic fibrosis"),
-        ("interleukin (IL)-10", "interleukin-10"),
-        ("AIDS (acquired immune deficiency syndrome) deaths", "acquired immune deficiency syndrome deaths"),
-        ("AIDS (acquired immune", "acquired immune deficiency syndrome"),
-        ("acute myeloid leukemia (AML, M5A) cells", "acute myeloid leukemia cells"),
-        ("blood-brain barrier, BBB", "blood-brain barrier"),
-        ("(AML, M5A)", "(acute myeloid leukemia, M5A)"),
-        ("CF(a)", "cystic fibrosis(a)"),
-        ("nothing", "nothing"),
-        ("C", "C"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "expansion"))
 def test_expansion(mention, expected):
     text = (
         "In cystic fibrosis (CF) and AIDS (acquired immune deficiency syndrome) deaths, interleukin (IL)-10 and "
@@ -381,21 +364,7 @@ def test_short_form_in_a_long_form_is_expanded(text, mention, expected):
     assert expanded(text, mention) == expected
 
 
-@pytest.mark.parametrize(
-    ("mention", "expected"),
-    [
-        ("LN syndrome", "Lesch-Nyhan syndrome"),
-        ("LN Syndromes of men", "Lesch-Nyhan syndrome of men"),
-        ("LN syndrome-like", "Lesch-Nyhan syndrome-like"),
-        ("LN", "Lesch-Nyhan syndrome"),
-        ("LN syndromic", "Lesch-Nyhan syndrome syndromic"),
-        ("LN, syndrome", "Lesch-Nyhan syndrome, syndrome"),
-        ("Lesch-Nyhan syndrome (LN) syndrome", "Lesch-Nyhan syndrome"),
-        ("TBX gene", "T box genes"),
-        ("UB ubiquitin", "ubiquitin"),
-        ("high HDL", "high high-density lipoprotein"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "word_after_a_use_that_ends_its_long_form_is_not_repeated"))
 def test_word_after_a_use_that_ends_its_long_form_is_not_repeated(mention, expected):
     known = {"LN": "Lesch-Nyhan syndrome", "TBX": "T box genes", "UB": "ubiquitin", "HDL": "high-density lipoprotein"}
     text = f"Lesch-Nyhan syndrome (LN) syndrome. The {mention}"
@@ -469,16 +438,7 @@ def test_any_text(short_forms, texts):
     assert set(long_forms.values()) <= set(texts)
 
 
-@pytest.mark.parametrize(
-    ("text", "label", "expected"),
-    [
-        ("tacrine (Cognex) helps", "CHEMICAL", {0: "Cognex", 1: "tacrine"}),
-        ("tacrine(Cognex) helps", "CHEMICAL", {0: "Cognex", 1: "tacrine"}),
-        ("tacrine (Cognex, USA)", "CHEMICAL", {}),
-        ("tacrine in Cognex)", "CHEMICAL", {}),
-        ("tacrine (Cognex)", "DISEASE", {}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "a_bracket_puts_another_name_beside_a_mention"))
 def test_a_bracket_puts_another_name_beside_a_mention(text, label, expected):
     start = text.index("Cognex")
     assert appositions(text, [(0, 7, "CHEMICAL"), (start, start + 6, label)]) == expected

@@ -2,6 +2,8 @@ import pytest
 
 from spacy_sapbert.text.gene_species import HUMAN, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
 
+from ..cases import cases
+
 MOUSE, RAT, YEAST, HEPATITIS = "NCBITaxon:10090", "NCBITaxon:10116", "NCBITaxon:4932", "NCBITaxon:11103"
 NAMES = {
     "human": HUMAN, "patients": HUMAN, "mice": MOUSE, "mouse": MOUSE, "rats": RAT, "yeast": YEAST,
@@ -48,17 +50,7 @@ def test_rules(text, gene, expected):
     assert species_of(text, gene) == (expected and GeneSpecies(*expected))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Tumors grew in nude mice. Leptin was high.",
-        "Tumors grew in SCID mice. Leptin was high.",
-        "Xenografts grew in mice. In mice, leptin was high.",
-        "A rabbit polyclonal antibody stained leptin.",
-        "A yeast two-hybrid screen found leptin.",
-        "An anti-mouse antibody stained leptin.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "a_species_that_is_a_tool_has_no_effect"))
 def test_a_species_that_is_a_tool_has_no_effect(text):
     assert species_of(text, "Leptin" if "Leptin" in text else "leptin") is None
 

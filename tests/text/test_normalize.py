@@ -21,6 +21,8 @@ from spacy_sapbert.text.normalize import (
     unpunctuated,
 )
 
+from ..cases import cases
+
 
 @pytest.mark.parametrize("part", _AMERICAN)
 def test_each_british_part_is_noticed(part):
@@ -73,17 +75,7 @@ def test_normal_forms(normalize, text, expected):
     assert normalize(expected) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("hepa\u00adtitis, can\u200bcer", "hepatitis, cancer"),
-        ("ﬁbrosis, ＴＮＦ, CO₂, 10⁶", "fibrosis, TNF, CO2, 106"),
-        ("Me\u0301nie\u0300re’s, 5′, Taxol®", "Ménière's, 5', Taxol"),
-        ("TNF‐a, TNF–a, Ca²⁺, Cl⁻", "TNF-a, TNF-a, Ca2+, Cl-"),
-        ("IL-1ß, TGFß1, PDGFRß, Aß42, ß-catenin", "IL-1β, TGFβ1, PDGFRβ, Aβ42, β-catenin"),
-        ("Gefäß, STRAßE, GROß, ßa", "Gefäß, STRAßE, GROß, ßa"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "plain_characters"))
 def test_plain_characters(text, expected):
     assert plain(text) == expected
 
@@ -141,20 +133,7 @@ def test_what_a_normal_form_holds(text):
 ALPHABET = "αβγδεζηθικλμνξοπρστυφχψω"
 
 
-@pytest.mark.parametrize(
-    ("variants", "name"),
-    [
-        ("σς", "sigma"),
-        ("μµ", "mu"),  # the letter, the micro sign
-        ("βϐ𝛃𝜷ᵝᵦ", "beta"),
-        ("αάἀᾳ𝛼𝝰ɑ", "alpha"),
-        ("φϕ𝜙", "phi"),
-        ("θϑ𝜃", "theta"),
-        ("εϵ𝜖", "epsilon"),
-        ("Δ∆𝚫", "Delta"),
-        ("ΩΩ", "Omega"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "variants_are_one"))
 def test_variants_are_one(variants, name):
     for variant in variants:
         assert spell_out_greek(f"x-{variant}1") == f"x-{name}1"

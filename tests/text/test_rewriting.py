@@ -11,6 +11,8 @@ from spacy_sapbert.text.normalize import plain
 from spacy_sapbert.text.rewriting import MAX_CHEMICAL, RULES, apply_rules, other_names_than_the_plural, rewrites
 from spacy_sapbert.text.symbols import MAX_LETTERS
 
+from ..cases import cases
+
 TEXTS = [text for rule in chain.from_iterable(RULES.values()) for text in rule.examples]
 MOST = 192  # ways to write a text
 CHEMICALS = (*RULES["usual"], *RULES["acids"], *RULES["chemicals"])
@@ -67,16 +69,7 @@ def test_other_names_of_a_chemical(text, name):
     assert name in dict(rewrites(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("estrone sulfate", "estrone"), ("cortisone acetate", "cortisone"), ("creatine phosphate", "creatine"),
-        ("nickel chloride", "nickel"), ("16S", "sulfur"), ("H-7", "hydrogen"), ("C14", "carbon"),
-        ("thf", "tetrahydrofuran"), ("3H", "hydrogen"), ("2H", "tritium"), ("OH", "hydroxyl radical"),
-        ("2H-chromene", "chromene"), ("Scion", "scandium"), ("OH-", "hydroxyl radical"), ("O2 -", "oxygen"),
-        ("vitamin-d3", "vitamin"), ("cyclin-D1", "cyclin"), ("cyclin-d1", "cyclin"), ("ammonium", "ammonium sulfate"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "another_substance_is_not_proposed"))
 def test_another_substance_is_not_proposed(text, name):
     assert name not in dict(rewrites(text))
 
@@ -135,32 +128,12 @@ def test_other_ways_are_bounded_and_have_the_same_letters(text):
     assert text not in others
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "name"),
-    [
-        ("en", "low sodium", "hyponatremia"), ("en", "elevated serum magnesium levels", "hypermagnesemia"),
-        ("en", "fast heart rate", "tachycardia"), ("en", "reduction in platelets", "thrombocytopenia"),
-        ("en", "tiny jaw", "micrognathia"), ("en", "raised GGT", "elevated serum gamma-glutamyltransferase"),
-        ("en", "low level of xyz in urine", "decreased level of xyz in urine"),
-        ("es", "potasio bajo", "hipopotasemia"), ("es", "aumento de la frecuencia cardíaca", "taquicardia"),
-        ("fr", "taux de sodium élevé", "hypernatrémie"), ("fr", "grosse langue", "macroglossie"),
-        ("de", "erhöhtes Kalium", "hyperkaliämie"), ("de", "niedriger Blutzucker", "hypoglykämie"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "a_direction_and_a_quantity_are_a_finding"))
 def test_a_direction_and_a_quantity_are_a_finding(language, text, name):
     assert name in [name.lower() for name, _ in rewrites(text, rules_of(language))]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("low sodium", "hypernatremia"),
-        ("large heart", "tachycardia"),
-        ("large platelets", "thrombocytosis"),  # a size is no level
-        ("sodium", "hyponatremia"),
-        ("low or high sodium", "hyponatremia"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "another_finding_is_not_proposed"))
 def test_another_finding_is_not_proposed(text, name):
     assert name not in dict(rewrites(text))
 
@@ -170,57 +143,12 @@ def test_any_text_has_a_bounded_number_of_findings(text):
     assert len(list(apply_rules(text, RULES["findings"]))) < 200
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "other"),
-    [
-        ("en", "renal cysts", "kidney cysts"),
-        ("en", "cutaneous tumours", "skin neoplasm"),  # two words
-        ("en", "nosebleed", "epistaxis"),
-        ("en", "hypertensive", "hypertension"),
-        ("en", "Epileptic", "epilepsy"),
-        ("en", "anemic", "anemia"),
-        ("en", "cell dividing", "cell division"),
-        ("en", "febrile", "fever"),
-        ("en", "McLeod", "McLeod syndrome"),
-        ("en", "Leucocytopenia", "leukocytopenia"),
-        ("en", "splenic dysfunction", "splenic disease"),
-        ("en", "itchy", "itching"),
-        ("en", "cardiac", "heart"),
-        ("en", "retinal toxicities", "retinal disease"),
-        ("en", "impairment of learning", "learning disorder"),
-        ("en", "prolongation of the QT interval", "long qt syndrome"),
-        ("en", "nephrotoxic", "kidney disease"),
-        ("en", "recessive disorders", "hereditary disease"),
-        ("en", "lung metastases", "lung neoplasm"),
-        ("en", "impaired thymic function", "thymus disease"),
-        ("en", "hematological symptoms", "hematologic symptoms"),
-        ("es", "isquémico", "isquemia"),
-        ("es", "hipertensa", "hipertensión"),
-        ("es", "epiléptica", "epilepsia"),
-        ("es", "cáncer pulmonar", "cáncer de pulmón"),
-        ("de", "asthmatisch", "asthma"),
-        ("fr", "hypertendu", "hypertension"),
-        ("fr", "anémique", "anémie"),
-        ("fr", "diabétique", "diabète"),
-        ("de", "ischämisch", "ischämie"),
-        ("de", "Herzinfarkt", "myokardinfarkt"),
-        ("fr", "abcès hépatique", "abcès du foie"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "other_words_are_proposed"))
 def test_other_words_are_proposed(language, text, other):
     assert other in dict(rewrites(text, rules_of(language)))
 
 
-@pytest.mark.parametrize(
-    ("text", "other"),
-    [
-        ("hyperkeratosis", "keratosis"),
-        ("idiopathic", "systemic"),
-        ("angina", "disease"),
-        ("ovarian", "ovarian disease"),
-        ("retinal disease", "retinal toxicity"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "different_words_are_not_proposed"))
 def test_different_words_are_not_proposed(text, other):
     assert other not in dict(rewrites(text))
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.text.spelling import LONG, MIN_LETTERS, CorrectionList, KnownWords, edit_distance, is_word
 
+from ..cases import cases
+
 NAMES = [
     "Breast Neoplasms", "Carcinoma of the breast", "Tumor", "Hemorrhage", "Hyperkalemia", "Diarrhea",
     "Sjögren Syndrome", "Dystonia 12", "Diabetes insipidus", "Macrosomia",
@@ -38,19 +40,7 @@ texts = st.lists(words | misspelt() | known_words | st.sampled_from(["of", "ALS"
 # --- by the words of a vocabulary
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("brest carcinoma", "breast carcinoma"),
-        ("Carcinmoa of the brest, tumors", "Carcinoma of the breast, tumors"),
-        ("Dibaetes insipidus", "Diabetes insipidus"),
-        ("Brest", "Breast"),  # a word of its own needs no company
-        ("hemorrage", "hemorrhage"),
-        ("haemorrage", "hemorrhage"),
-        ("diarrea-syndrome (breast)", "diarrhea-syndrome (breast)"),
-        ("Sjögrens Syndorme", "Sjögrens Syndrome"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "misspelt_words_are_corrected"))
 def test_misspelt_words_are_corrected(text, expected):
     assert KNOWN(text) == expected
 
@@ -151,21 +141,7 @@ def test_a_list():
 # --- edit distance
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "distance"),
-    [
-        ("", "", 0),
-        ("", "ab", 2),
-        ("abc", "abc", 0),
-        ("abc", "acb", 1),
-        ("abc", "axc", 1),
-        ("abc", "abcd", 1),
-        ("bc", "abc", 1),
-        ("ca", "abc", 3),  # each letter is touched once
-        ("kitten", "sitting", 3),
-        ("abcdef", "badcfe", 3),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "edit_distance"))
 def test_edit_distance(a, b, distance):
     assert edit_distance(a, b, 9) == edit_distance(b, a, 9) == distance
     for limit in range(4):
