@@ -8,8 +8,6 @@ trained again. With several seeds, a cell has mean and standard deviation.
         [--seeds 1] [--rate 1e-4] [--encoder starter-transformer] [--pooling mean] [--cell NAME …] [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping

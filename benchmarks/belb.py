@@ -8,8 +8,6 @@ chemicals.
     python benchmarks/belb.py FOLDER [--encoder starter] [--corpus NAME …]
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -12,8 +12,6 @@ mean and standard deviation. With an output folder, a finished cell is not train
         [--output FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

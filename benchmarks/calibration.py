@@ -4,8 +4,6 @@ The gold mentions of the training part of BC5CDR (diseases) are linked once. Eac
 Probabilities and threshold are fitted on one part and measured on the other. λ keeps the given value.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 

@@ -10,8 +10,6 @@ BioSyn's rules, without the number of gold ids, give exact 66.7 % (train) and 61
     python benchmarks/composites.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ by one. `ms` are processor times. With OMP_NUM_THREADS=1 they are those of one c
     OMP_NUM_THREADS=1 python benchmarks/concept_index.py KB --corpus FILE... [--encoder FOLDER] [--queries 200]
 """
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -11,8 +11,6 @@ With --mentions, the components that find and link mentions come first. The link
         [--index auto|Flat] [--folds 5]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

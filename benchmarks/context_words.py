@@ -7,8 +7,6 @@ were learned from other documents. Standard errors are over documents.
     python benchmarks/context_words.py [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """The corpora and vocabularies of the benchmarks: where they are, and how documents and concepts are read."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections.abc import Iterable, Iterator

@@ -7,8 +7,6 @@ with a direction and everyday findings are linked one by one.
     python benchmarks/development.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -13,8 +13,6 @@ minutes of processor time, and less with `--only-fit`.
     python benchmarks/difference.py [--data FOLDER] [--encoder starter|none ...] [--only-fit] [--write]
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,6 @@ second. A transformer scores only the names that are proposed (two stages) unles
     OMP_NUM_THREADS=1 python benchmarks/encoders.py none starter starter-transformer [--data FOLDER] [--plot FILE]
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time

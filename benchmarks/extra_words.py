@@ -20,8 +20,6 @@ split. Parts of mentions are counted by the names of the gold concept:
     python benchmarks/extra_words.py [--data FOLDER] [--encoder starter none] [--vocabulary NAME ...] [--gold]
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -7,8 +7,6 @@ README with it.
     python benchmarks/figures.py FOLDER -o docs/results/figures.json [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -12,8 +12,6 @@ The columns: `case` folds only the case, `accents` also accents and other spelli
     python benchmarks/language_words.py --lemmas FOLDER [--data FOLDER] [--words 60000]
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict

@@ -22,8 +22,6 @@ over concepts.
     python benchmarks/languages.py OUTPUT [--steps 250] [--encoder FOLDER …] [--data FOLDER] [--sample 2000]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

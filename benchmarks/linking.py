@@ -11,8 +11,6 @@ show what was built. The fitted values are the defaults of the linker.
     python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections import Counter

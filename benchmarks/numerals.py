@@ -14,8 +14,6 @@ folder of the data has phrases with directions, and a vocabulary has their ids, 
     python benchmarks/numerals.py KB … [--encoder NAME|FOLDER|none] [--sample 400] [--seed 0] [--wrong FILE]
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -7,8 +7,6 @@ overlap, and the documents a second of one core. The ids of phenotypes are those
     python benchmarks/other_words.py [--data FOLDER] [--encoder none] [--corpus NAME ...] [--kbs FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Iterable, Sequence

@@ -29,8 +29,6 @@ version of the program, or for ours its source. scispaCy's index takes about 6 m
 """
 
 # Modules are imported where a program needs them. Otherwise, its start would include those of the others.
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

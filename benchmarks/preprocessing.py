@@ -10,8 +10,6 @@ misspelt word each: a letter replaced, or two letters swapped.
     python benchmarks/preprocessing.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--part train|dev] [--every N]
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -7,8 +7,6 @@ MEDIC with the training mentions as names.
     python benchmarks/prior.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory

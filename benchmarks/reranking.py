@@ -11,8 +11,6 @@ The ranker of the package was trained on these corpora, too, but without names.
         [--output FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import warnings

@@ -13,8 +13,6 @@ generator.
     python benchmarks/search.py [--data FOLDER] [--index auto] [--encoder starter|none|FOLDER] [--columns ncbi …]
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -7,8 +7,6 @@ the mentions that are such a short form, and "long" those of them that are linke
     python benchmarks/short_forms.py [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory

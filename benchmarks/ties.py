@@ -8,8 +8,6 @@ puts a gold concept first.
     python benchmarks/ties.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -6,8 +6,6 @@ A line is any line of a Python file, also an empty one. An option is one of the 
 without `--help`.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

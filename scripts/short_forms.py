@@ -7,8 +7,6 @@ written by hand. They stay, and get the marks of the inventories that have one o
 added if two inventories agree on the most frequent sense.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import re

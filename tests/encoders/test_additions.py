@@ -1,7 +1,5 @@
 """Adapters, where the library is installed, and projections."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

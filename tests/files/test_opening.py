@@ -1,7 +1,5 @@
 """Files that are made to exhaust memory. The bounds are lowered, so that small files pass them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

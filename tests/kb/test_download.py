@@ -1,7 +1,5 @@
 """Downloads from a server on this machine: whole, cut off, refused, redirected."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

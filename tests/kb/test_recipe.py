@@ -1,7 +1,5 @@
 """The catalog of vocabularies: its data, and how recipes are found."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The vocabulary in the package, as users get it."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Caches that cannot be written, and what several processes make in one."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

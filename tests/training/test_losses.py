@@ -1,7 +1,5 @@
 """Losses of few vectors in the plane, beside what the formulas of the papers give."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

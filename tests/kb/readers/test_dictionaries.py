@@ -1,7 +1,5 @@
 """Dictionaries of BioSyn, HUNER and MEDIC: what the joined ids of a line mean."""
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 from itertools import combinations

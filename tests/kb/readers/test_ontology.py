@@ -1,7 +1,5 @@
 """What readers of ontologies share: CURIEs of IRIs, ids of obsolete terms, relations to other vocabularies."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

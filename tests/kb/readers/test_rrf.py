@@ -1,7 +1,5 @@
 """Where the files of a UMLS release may lie: the same rows are read from all places."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """What is read of the rows of a release; where its files may lie is in test_rrf.py. All content is invented."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The CRFs, compared with sums and maxima over all sequences of tags."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
