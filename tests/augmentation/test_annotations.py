@@ -33,9 +33,6 @@ def test_each_text_has_its_own(annotator):
     assert [len(found) for found in annotator.annotate(["nothing", "aspirin, lithium", "morphine"])] == [0, 2, 1]
 
 
-# --- ids of the vocabulary
-
-
 def build(path, *records):
     made = (
         Record(concept_id, (Name(name, "preferred", "s"),), alternative_ids=ids, xrefs=xrefs)

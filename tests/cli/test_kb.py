@@ -120,9 +120,6 @@ def test_mentions_of_one_type(command, tmp_path):
     assert counts(finished.err)["mentions of other types"] == 1
 
 
-# --- what cannot be built
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -87,9 +87,6 @@ def test_a_file_that_is_none_is_reported(nlp, tmp_path):
         list(mention_corpus(str(tmp_path / "no.spacy"))(nlp))
 
 
-# --- long documents
-
-
 @pytest.fixture
 def article(nlp):
     doc = nlp.make_doc("Flu in mice. Ovarian cancer in men and in mice of the last year.")

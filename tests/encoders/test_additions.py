@@ -134,9 +134,6 @@ def test_an_adapter_is_read_from_the_own_folder_only(make_encoder):
         _ = TransformerEncoder(str(folder)).model
 
 
-# --- projections
-
-
 @pytest.fixture
 def projected(tiny_encoder):
     """A function that makes an encoder of 32 dimensions with a projection; its weights are always the same."""

@@ -32,9 +32,6 @@ def entries(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# --- where it is
-
-
 def test_the_encoder_of_a_saved_pipeline(encoder, other, tmp_path):
     encoder.save(tmp_path / "pipeline/shared/encoder-1a2b")
     result = TransformerEncoder(str(tmp_path / "pipeline"), device="cpu")

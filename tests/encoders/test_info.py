@@ -64,9 +64,6 @@ def test_an_encoder_of_the_hub(tiny_encoder, tmp_path):
     assert result["fingerprint"] == encoder.fingerprint
 
 
-# --- vectors in a file
-
-
 TEXTS = ["Breast cancer", "cold", "breast cancer", "neoplasms", "z"]
 
 

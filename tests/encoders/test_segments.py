@@ -78,9 +78,6 @@ def test_no_wordpiece_is_lost_and_none_is_too_many(encoder, tokenizer, words, da
     assert [piece for ids in cut for piece in ids[1:-1]] == [piece for ids in whole for piece in ids]
 
 
-# --- vectors of documents
-
-
 TEXTS = ["Cold.", "Breast cancer of the neoplasms. Cold cancer\ncold cold cold.", "", "A cold. " * 12]
 
 

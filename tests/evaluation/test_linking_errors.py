@@ -154,9 +154,6 @@ def test_circles_of_parents_end(tmp_path):
     assert lines[0]["relation"] == "ancestor"
 
 
-# --- a corpus
-
-
 @pytest.fixture
 def nlp(kb):
     nlp = spacy.blank("en")

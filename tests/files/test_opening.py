@@ -185,9 +185,6 @@ def test_spacy_files(tmp_path, small_files):
         list(read_docbin(path))
 
 
-# --- the stream
-
-
 def test_the_bytes_stay_the_same(tmp_path, short_lines):
     content = b"".join(b"x" * i + b"\n" for i in range(700))
     for size in (1, 7, 1000, -1):

@@ -494,9 +494,6 @@ def test_any_mappings(ids, equal):
         assert sum(counts.values()) == len(ids) - len(expected)
 
 
-# --- mentions
-
-
 def test_mentions_count_their_annotations_and_find_concepts_by_any_id(tmp_path):
     with new_knowledge_base(tmp_path / "a.kb") as builder:
         builder.add(record("A", "a", alternative_ids=("C",)))

@@ -150,8 +150,6 @@ def test_every_code_is_in_the_vocabulary_or_in_a_mapping(xrefs, rows, tmp_path):
                 assert not via or via in record.xrefs or frozenset((record.concept_id, via)) in edges
 
 
-# --- mappings
-
 HEAD = "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\n"
 MAPPINGS = f"# mapping_set_id: a\n{HEAD}" + (
     "MONDO:1\tskos:exactMatch\t\tumls:C0000001\n"

@@ -139,9 +139,6 @@ def test_more_than_four_ids_stay_in_order(added):
     assert names["D001943"] == ["breast cancer"]
 
 
-# --- joining a knowledge base that is there
-
-
 def with_mentions(vocabulary, path, *batches):
     """Build a knowledge base with the mentions of several corpora at once, and return it."""
     with new_knowledge_base(path) as builder:

@@ -41,9 +41,6 @@ def test_unknown_types_and_groups():
         find_types(["?"])
 
 
-# --- the hierarchy
-
-
 def test_every_semantic_type_is_there_once():
     ids = [node.type_id for node in TREE.flat_nodes]
     assert sorted(ids) == sorted([*SEMANTIC_TYPES, ROOT])

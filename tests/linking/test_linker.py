@@ -325,8 +325,6 @@ def test_weighing_for_a_while(linker):
     assert linker.settings == LinkerSettings()
 
 
-# --- without spaCy
-
 ALONE = """
 import sys
 

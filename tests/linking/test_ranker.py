@@ -179,9 +179,6 @@ def test_the_rankers_in_the_package_fit_its_encoder_and_ngrams(small_kb, tiny_en
     assert ranker_for(open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=True)) is None
 
 
-# --- the linker
-
-
 @pytest.fixture
 def linker(small_kb, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.linking.linker.ranker_for", lambda generator, trained: trained or RANKER)

@@ -287,9 +287,6 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
     assert select_part(candidates, MentionVariants("Death", name="deaths")).candidates[0].concept_id == "D003643"
 
 
-# --- corrections
-
-
 @pytest.mark.parametrize(
     ("wrong", "right", "expected"), [(0.5, 0.75, "right"), (0.5, 0.5, "wrong"), (1.0, 1.0, "wrong")]
 )

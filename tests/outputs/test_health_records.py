@@ -179,9 +179,6 @@ def test_documents_of_one_id_have_ids_of_their_own(bundle):
     assert len({resource["id"] for resource in resources}) == len(resources) == 6
 
 
-# --- phenopackets
-
-
 def test_a_phenopacket_has_terms_of_hpo(write):
     json_format = pytest.importorskip("google.protobuf.json_format")
     schema = pytest.importorskip("phenopackets").Phenopacket

@@ -98,9 +98,6 @@ def test_result_does_not_depend_on_the_tokenizer(nlp, words):
     assert [(short.strip("()"), *rest) for short, *rest in forms(resolver(doc))] == EXPECTED
 
 
-# --- round trips
-
-
 # short forms that a config file could not hold as keys
 KNOWN = {"TNF-alpha": "a", "[Ca2+]i": "b", "a=b": "c", "E. coli": "d", "α-GT": "e"}
 

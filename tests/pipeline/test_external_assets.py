@@ -146,9 +146,6 @@ def test_names_that_training_adds_go_to_the_cache(make, tmp_path):
     assert again.linker.generator.vectors.folder.parent == tmp_path / "cache" / "assets"
 
 
-# --- files that moved or changed
-
-
 def test_a_knowledge_base_that_moved(saved, file, tmp_path):
     expected = content(spacy.load(saved))
     new = file.rename(tmp_path / "new place.kb")

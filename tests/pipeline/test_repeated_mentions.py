@@ -234,16 +234,10 @@ def test_no_mention_overlaps_another_and_none_is_lost(words, data):
     assert all(any(ent.start <= old.start and old.end <= ent.end for ent in after) for old in before)
 
 
-# --- bad input
-
-
 def test_one_long_token():
     doc = NLP.make_doc("gout " + "a" * 100_000 + " gout")
     doc.ents = [Span(doc, 1, 2, label="D")]
     assert [ent.label_ for ent in RepeatedMentions(NLP, min_found=1)(doc).ents] == ["D"]
-
-
-# --- settings and saved pipelines
 
 
 @pytest.mark.parametrize("config", [{"min_found": 0}, {"min_share": -0.1}, {"min_share": 1.1}])

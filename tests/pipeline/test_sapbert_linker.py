@@ -121,9 +121,6 @@ def test_the_watch_on_disk_and_network_sees_them(tmp_path, opened):
     assert {"open", "sqlite3.connect", "socket.connect"} <= set(opened)
 
 
-# --- links
-
-
 # --- normal forms, spelling, parts and long forms
 
 
@@ -459,9 +456,6 @@ def test_the_error_handler_is_told_of_the_broken_document_alone(nlp, mark):
     assert [(name, texts) for name, texts, _ in told] == [("sapbert_linker", ["broken aspirin"])]
 
 
-# --- the vocabulary
-
-
 def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
     assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == "D001241"
     build_knowledge_base([Record("X1", (Name("aspirin", "preferred", "one"),))], tmp_path / "one.kb")
@@ -470,18 +464,12 @@ def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
     assert len(linker.kb) == 1
 
 
-# --- the dense score
-
-
 def test_an_encoder_folder_without_weights(kb, mark, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     nlp = spacy.blank("en")
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tmp_path)})
     with pytest.raises(SapbertError, match="E302"):
         nlp(mark(nlp, "aspirin", "aspirin"))
-
-
-# --- behind a trained pipeline
 
 
 def trained_ner():

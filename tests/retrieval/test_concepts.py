@@ -182,8 +182,6 @@ def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
         ConceptVectors(tmp_path / "saved", many)
 
 
-# --- the texts of concepts
-
 part = st.text(st.characters(exclude_characters=",", codec="ascii"), min_size=1).filter(str.strip)
 
 

@@ -106,9 +106,6 @@ def test_the_default_folder_is_that_of_the_user(monkeypatch, tmp_path):
     assert cache_dir().name == "spacy-sapbert"
 
 
-# --- objects in memory
-
-
 class Thing:
     pass
 

@@ -144,9 +144,6 @@ def test_work_is_bounded_on_text_that_is_not_language():
     assert 0 < steps(4000) == steps(500)
 
 
-# --- forms that are defined together
-
-
 def joint_pairs(shorts, words):
     return [(form.short, form.long) for form in find_joint_forms(shorts, words, 0.9)]
 

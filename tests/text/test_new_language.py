@@ -160,9 +160,6 @@ def test_components_that_need_files_of_their_own(found):
     assert headings.startswith("[E125] 'it' is not a language with headings of notes. Choose one of: de, en, es, fr.")
 
 
-# --- the file
-
-
 def sections(text):
     """RETURNS (dict[str, str]): the text of each section of a file."""
     _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.M)

@@ -128,8 +128,6 @@ def test_what_a_normal_form_holds(text):
     assert biosyn(lower(text)) == biosyn(text) == biosyn(text.lower())
 
 
-# --- Greek letters
-
 ALPHABET = "αβγδεζηθικλμνξοπρστυφχψω"
 
 

@@ -125,9 +125,6 @@ def test_nearest_is_what_comparing_with_all_gives(names, word):
         assert found in near
 
 
-# --- by a list
-
-
 def test_a_list():
     right = CorrectionList({"hemmorhage": "haemorrhage", "smallbowel": "small bowel", "le": "leg"})
     assert right("Hemmorhage of the smallbowel") == "Haemorrhage of the small bowel"

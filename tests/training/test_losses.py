@@ -195,9 +195,6 @@ def test_nca_equals_that_of_labels_where_all_pairs_are_taken(seed):
     assert result.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-# --- gradients
-
-
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__qualname__.split(".")[0])
 @pytest.mark.parametrize("margin", [0.2, None])
 def test_gradients_are_finite(loss, margin):

@@ -97,9 +97,6 @@ def test_mining_lets_no_gradient_through():
     assert not any(part.requires_grad for part in (mined.triplets, mined.positives, mined.negatives))
 
 
-# --- pairs as they were drawn, and triplets as they were given
-
-
 def batch_of_pairs(n, pairs, triplets=(), others=()):
     """others: synonyms that are no pairs of the batch."""
     synonyms = synonyms_of(n, *pairs, *others).numpy()

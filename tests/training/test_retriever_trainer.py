@@ -286,9 +286,6 @@ def test_no_document_held_out_has_anything_right(make, examples):
         trainer.refresh()  # it warned once
 
 
-# --- saving
-
-
 def test_the_encoder_says_how_it_was_trained_only_while_it_is_saved(trained):
     for _ in range(2):
         with trained.trained_retriever() as retriever:

@@ -134,9 +134,6 @@ def test_an_index_without_description_is_built_again(vectors, small_kb):
     assert open_faiss(vectors, small_kb, "HNSW").nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
 
 
-# --- "auto"
-
-
 def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_path):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.AUTO_PROBED_SHARE", 1)  # all cells are searched
@@ -160,9 +157,6 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
     for index in (opened, saved):  # it proposes all 34 names, since that is the least
         for result, expected in zip(index.nearest(queries, 5), vectors.nearest(queries, 5), strict=True):
             np.testing.assert_allclose(result, expected, atol=1e-6)
-
-
-# --- masks
 
 
 def passing(rows):

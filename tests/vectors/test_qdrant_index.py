@@ -83,9 +83,6 @@ def points(address):
     return {payload.get("name") or payload["concept"]: payload for payload in payloads}
 
 
-# --- addresses
-
-
 @pytest.mark.parametrize(
     ("index", "location", "collection"),
     [

@@ -100,9 +100,6 @@ def test_some_rows(compression):
     assert np.asarray(vectors, dtype=np.float64).dtype == np.float64
 
 
-# --- hashes
-
-
 def test_of_equal_hashes_the_first_is_found():
     hashes = np.array([9, 2**63 + 5, 9, 3, 3], dtype=np.uint64)
     table = HashTable.of(hashes)

@@ -83,9 +83,6 @@ def pairs(ids):
     return combinations(sorted(set(ids)), 2)
 
 
-# --- MEDIC
-
-
 def test_bare_numbers_are_omim_and_the_first_name_is_preferred(read, tmp_path):
     records, _ = read(
         tmp_path / "diseases.txt",

@@ -94,9 +94,6 @@ def test_releases_of_vocabularies(xref, wanted):
     assert without_release(xref) == wanted
 
 
-# --- obsolete terms
-
-
 def followed(concept_id, obsolete):
     """Follow one replacement after the other."""
     visited = set()
@@ -116,9 +113,6 @@ def test_chains_circles_and_several_replacements(links):
         if replacement := followed(term, obsolete):
             expected.setdefault(replacement, []).append(term)
     assert replaced_ids(obsolete) == expected
-
-
-# --- relations
 
 
 def test_skos_matches():

@@ -112,9 +112,6 @@ def test_one_report_counts_several_files(tmp_path):
     assert [row.path.name for row in report.problems] == ["a.txt", "b.txt"]
 
 
-# --- HTML entities
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -305,9 +305,6 @@ def test_rows_of_unknown_concepts_are_counted(read):
     assert report.notes["MRDEF rows of concepts that MRCONSO does not have"] == 2
 
 
-# --- order
-
-
 SHUFFLED = [preferred(f"C900000{n}", f"name {n}") + atom(f"C900000{n}", f"other {n}") for n in "3142"]
 
 

@@ -128,9 +128,6 @@ def test_a_mention_begins_and_ends():
     assert TAGS[INSIDE] == "I"
 
 
-# --- spans and tags
-
-
 LABELS = ("Disease", "Gene")
 NO_TRANSITIONS = np.zeros((2, N_TAGS, N_TAGS))
 
