@@ -42,11 +42,7 @@ def measure(mentions: list[Mention], decide: Split) -> dict[str, Any]:
     n = ours["connector"]["n"]
     floor = evaluate_composites(mentions, last_word)
     del floor["errors"]
-    return {
-        "ours": ours,
-        "last_word": floor,
-        "offered": round(100 * (n - len(missed) + other) / n, 2),
-    }
+    return {"ours": ours, "last_word": floor, "offered": round(100 * (n - len(missed) + other) / n, 2)}
 
 
 def folded(parts: Iterable[str]) -> set[str]:

@@ -323,10 +323,7 @@ def main() -> None:
     }
     of_xl_bel = xl_bel_tasks(arguments.data, arguments.output)
     results["concept_matcher"] = matched(arguments.data, of_xl_bel["XL-BEL es"].kb)
-    tasks = {
-        **translation_tasks(names, arguments.sample, arguments.output),
-        **of_xl_bel,
-    }
+    tasks = {**translation_tasks(names, arguments.sample, arguments.output), **of_xl_bel}
     results["NCBI Disease"] = {name: nearest(arguments, encoder) for name, encoder in encoders.items()}
     for label, task in tasks.items():
         counts = {"queries": len(task.queries), "concepts": len({query.concept_id for query in task.queries})}

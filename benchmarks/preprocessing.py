@@ -29,11 +29,7 @@ from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.types import Document
 
 LIST = "dictionaries/medic/ncbi-spell-check.txt"
-FORMS = {
-    "case kept": "unpunctuated",
-    "punctuation kept": "lower",
-    "case and punctuation kept": "none",
-}
+FORMS = {"case kept": "unpunctuated", "punctuation kept": "lower", "case and punctuation kept": "none"}
 CORRECTOR = "spelling_corrector"
 _WORD = re.compile(r"[^\W\d_]{5,}")
 

@@ -515,12 +515,7 @@ def _built(build: Callable[[], Path | None]) -> dict[str, Any]:
     files = [] if path is None else [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     files = [one for one in files if ".faiss" not in one.suffixes or one == path]
     size = round(sum(one.stat().st_size for one in files) / 1e6, 1)
-    return {
-        "seconds": round(clock, 1),
-        "cpu_seconds": round(processor, 1),
-        "peak_mb": _peak_mb(),
-        "disk_mb": size,
-    }
+    return {"seconds": round(clock, 1), "cpu_seconds": round(processor, 1), "peak_mb": _peak_mb(), "disk_mb": size}
 
 
 def step_save(job: Job) -> dict[str, Any]:

@@ -72,12 +72,7 @@ def test_a_config_makes_an_encoder(command, arguments, tmp_path):
     assert (result["steps"], result["of"], result["finished"]) == (8, 8, True)
     assert re.search(r"step 4: loss \d\.\d{4}, \d+ pairs/s, [\d,]+ mined pairs, 0 minutes left", done.err)
     assert TransformerEncoder(str(output / "model-last")).encode(["cold"]).shape == (1, 32)
-    assert {path.name for path in output.iterdir()} == {
-        "checkpoint-8",
-        "config.cfg",
-        "log.jsonl",
-        "model-last",
-    }
+    assert {path.name for path in output.iterdir()} == {"checkpoint-8", "config.cfg", "log.jsonl", "model-last"}
 
 
 def test_the_config_is_kept_with_all_its_settings(command, arguments, tmp_path, pairs):
@@ -145,8 +140,7 @@ def is_plain(key, value):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultipleNegativesRanking"],
+    "name", ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultipleNegativesRanking"]
 )
 def test_every_loss_can_be_named(command, arguments, tmp_path, name):
     config = tmp_path / "loss.cfg"

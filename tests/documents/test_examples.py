@@ -40,10 +40,7 @@ def shown(spans):
 def test_predicted_documents_have_the_mentions_but_not_their_ids(nlp, path):
     for example in mention_corpus(path)(nlp):
         assert example.predicted.text == TEXT
-        assert shown(example.predicted.ents) == [
-            ("BRCA1", "Gene", ""),
-            ("breast and ovarian cancer", "Disease", ""),
-        ]
+        assert shown(example.predicted.ents) == [("BRCA1", "Gene", ""), ("breast and ovarian cancer", "Disease", "")]
         assert shown(example.reference.ents)[1] == ("breast and ovarian cancer", "Disease", "D001943|D010051")
 
 

@@ -17,12 +17,7 @@ from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import opening
-from spacy_sapbert.files.opening import (
-    STDIN,
-    bounded,
-    open_text,
-    open_unpacked,
-)
+from spacy_sapbert.files.opening import STDIN, bounded, open_text, open_unpacked
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
 LONG = 100_000

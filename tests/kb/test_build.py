@@ -104,12 +104,7 @@ def test_records_of_one_id_become_one_concept(tmp_path):
 
 
 def test_empty_names_are_counted_and_the_rest_is_kept(tmp_path):
-    kb, counts = built(
-        tmp_path / "a.kb",
-        record("D1", "whole", " ", ""),
-        record("D3"),
-        record("D4", "\U0001f9ec gene"),
-    )
+    kb, counts = built(tmp_path / "a.kb", record("D1", "whole", " ", ""), record("D3"), record("D4", "\U0001f9ec gene"))
     assert list(kb.names()) == ["whole", "\U0001f9ec gene"]
     assert kb.get("D1").canonical_name == "whole"
     assert counts == {"empty names": 2, "concepts without a name": 1}
@@ -503,11 +498,7 @@ def test_mentions_count_their_annotations_and_find_concepts_by_any_id(tmp_path):
         assert builder.names_of("C") == ["a", "b", "m"]
         assert builder.names_of("X") == []
         builder.finish({})
-    assert builder.counts == {
-        "mentions added": 3,
-        "mentions whose id is not in the vocabulary": 1,
-        "empty names": 1,
-    }
+    assert builder.counts == {"mentions added": 3, "mentions whose id is not in the vocabulary": 1, "empty names": 1}
     kb = KnowledgeBase(tmp_path / "a.kb")
     rows = zip(kb.name_concepts.names, kb.name_concepts.concepts, kb.name_concepts.annotations, strict=True)
     matching_entries = [(kb.name(int(name)), kb.concept_id(int(concept)), count) for name, concept, count in rows]

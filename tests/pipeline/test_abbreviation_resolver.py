@@ -28,11 +28,7 @@ def forms(doc: Doc) -> "list[tuple[str, str, bool]]":
     return [(short, getattr(long, "text", long), isinstance(long, Span)) for short, long in long_forms]
 
 
-EXPECTED = [
-    ("CF", "Cystic fibrosis", True),
-    ("MI", "myocardial infarction", False),
-    ("CF", "Cystic fibrosis", True),
-]
+EXPECTED = [("CF", "Cystic fibrosis", True), ("MI", "myocardial infarction", False), ("CF", "Cystic fibrosis", True)]
 
 
 def test_uses_and_long_forms(nlp):

@@ -79,9 +79,7 @@ RIGHT = [
     "We found no association between coffee and [pancreatic cancer].",
     "Imatinib is effective in [chronic myeloid leukemia], whereas its role in [asthma/uncertain] remains uncertain.",
 ]
-MISSED = [
-    "[Measles/historical] at the age of six.",
-]
+MISSED = ["[Measles/historical] at the age of six."]
 TEXT = "No evidence of pneumonia. Denies chest pain. Father had colon cancer."
 
 

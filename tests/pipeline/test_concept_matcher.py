@@ -40,8 +40,7 @@ def test_names_are_found(make, text, names):
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("He has flu C.", "flu C"), ("Flu C. He left (flu A.)", "Flu C"), ("flu C. difficile", "flu C.")],
+    ("text", "name"), [("He has flu C.", "flu C"), ("Flu C. He left (flu A.)", "Flu C"), ("flu C. difficile", "flu C.")]
 )
 def test_the_period_of_a_sentence_is_no_part_of_a_name(make, tmp_path, text, name):
     flu = Record("X:1", (Name("flu C", "exact", "t"),), types=("Disease",))

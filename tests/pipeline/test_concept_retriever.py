@@ -253,11 +253,7 @@ def test_a_saved_pipeline_needs_nothing_else(make, linking, small_kb, tiny_encod
     shutil.copytree(tiny_encoder, tmp_path / "encoder")
     shutil.copyfile(small_kb.path, tmp_path / "copy.kb")
     (tmp_path / "labels.txt").write_text("D003550\nD008094\nD001241\n")
-    settings = {
-        "labels": str(tmp_path / "labels.txt"),
-        "signals": ["document", "phrases"],
-        "threshold": 0.1,
-    }
+    settings = {"labels": str(tmp_path / "labels.txt"), "signals": ["document", "phrases"], "threshold": 0.1}
     nlp = make(kb=str(tmp_path / "copy.kb"), encoder=str(tmp_path / "encoder"), **settings)
     expected = [content(doc) for doc in nlp.pipe([TEXT, OTHER])]
     nlp.to_disk(tmp_path / "saved")

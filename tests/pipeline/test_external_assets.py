@@ -179,11 +179,7 @@ def test_a_knowledge_base_that_is_none(saved, file):
 @pytest.mark.parametrize("damage", ["cut", "missing"])
 @pytest.mark.parametrize(
     ("component", "name"),
-    [
-        ("sapbert_linker", "vectors.npy"),
-        ("concept_retriever", "concepts.npy"),
-        ("concept_matcher", "name_hashes.npy"),
-    ],
+    [("sapbert_linker", "vectors.npy"), ("concept_retriever", "concepts.npy"), ("concept_matcher", "name_hashes.npy")],
 )
 def test_damaged_vectors(saved, tmp_path, damage, component, name):
     (path,) = (tmp_path / "cache").rglob(name)

@@ -59,10 +59,7 @@ def test_all_components_without_settings_link_against_the_starter_vocabulary():
     for name in COMPONENTS:
         nlp.add_pipe(name)
     found = {ent.text: (ent.kb_id_, ent._.kb_ents[0]) for ent in nlp(TEXT).ents}
-    assert found == {
-        "high blood pressure": ("D006973", ("D006973", 1.0)),
-        "aspirin": ("D001241", ("D001241", 1.0)),
-    }
+    assert found == {"high blood pressure": ("D006973", ("D006973", 1.0)), "aspirin": ("D001241", ("D001241", 1.0))}
 
 
 @pytest.fixture(scope="module")
