@@ -178,14 +178,6 @@ def test_the_nearest_of_those_that_pass(kind, vectors, small_kb, monkeypatch):
     np.testing.assert_array_equal(result, rows[best])
 
 
-def test_few_rows_are_searched_exactly(vectors, small_kb, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
-    opened = open_faiss(vectors, small_kb, "PQ8x2")  # it cannot search only some rows
-    queries, mask = vectors.encode(["cold", "new"]), passing([3, 8, 20, 33])
-    for result, expected in zip(opened.nearest(queries, 3, mask), vectors.nearest(queries, 3, mask), strict=True):
-        np.testing.assert_array_equal(result, expected)
-
-
 def test_products_are_exact_and_in_order(vectors, small_kb, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.LEAST_REFINED", 0)

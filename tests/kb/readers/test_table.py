@@ -213,13 +213,6 @@ def test_round_trip(read, tmp_path_factory, concepts, delimiter):
     assert report.rows_read == len(concepts)
 
 
-@given(st.text('abc\t\n"?<>@^|,\\'))
-def test_any_text_is_read_or_reported(read, tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("table") / "t.tsv"
-    records, report = read(path, "?id\t?name\n" + text)
-    assert report.rows_kept == report.records == len(records)
-
-
 def test_the_language_and_the_source_of_each_name(read, tmp_path):
     text = "id,name,synonyms,language,source\nD1,fever,hot,,MeSH\nD1,fiebre,,SPA,\n"
     records = read(tmp_path / "t.csv", text, language="en-GB")[0]
