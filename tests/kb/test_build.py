@@ -20,6 +20,8 @@ from spacy_sapbert.metrics.linking_accuracy import gold_concepts
 from spacy_sapbert.retrieval.concepts import ConceptSet
 from spacy_sapbert.types import Concept, Name, Record
 
+from ..cases import cases
+
 RECORD = Record(
     "D1",
     (Name("first", "preferred", "s"), Name("second", "narrow", "s")),
@@ -378,18 +380,7 @@ def test_cross_references_merge_only_where_they_are_asked_to(tmp_path, merge_xre
     assert counts.get("concepts merged into an earlier one by mappings", 0) == 4 - len(left.split())
 
 
-@pytest.mark.parametrize(
-    ("second", "merges"),
-    [
-        (("HP:1", "grey fever", "hpo", "Phenotype"), True),  # the same preferred name
-        (("HP:1", "ashen fever", "hpo", "Phenotype", "D000001"), True),  # a cross-reference of one side
-        (("HP:1", "ashen fever", "hpo", "Phenotype", "OMIM:1"), True),  # to an alternative id
-        (("D000002", "Grey fever", "other", "Disease"), False),  # one vocabulary gives both ids
-        (("X:1", "grey fever", "mesh", ""), False),  # one source has the name twice
-        (("X:1", "Grey Fever", "taxa", "Species"), False),  # a species is no disease
-        (("X:1", "Grey Fever", "table", ""), False),  # nothing is known of its type
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "sources_share_concepts"))
 def test_sources_share_concepts(tmp_path, second, merges):
     concept_id, name, source, type, *xrefs = second
     other = Record(concept_id, (Name(name, "preferred", source),), types=(type,) * bool(type), xrefs=tuple(xrefs))
