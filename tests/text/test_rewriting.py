@@ -41,36 +41,13 @@ def test_each_rule_has_an_example_and_fills_its_templates():
         assert "{" not in "".join(chain.from_iterable(apply_rules(next(iter(rule.examples)), [rule])))
 
 
-PROPOSED = [
-    # an acid and its anion
-    ("pyruvate", "pyruvic acid"), ("Pyruvic acid", "Pyruvate"), ("sulfate", "sulfuric acid"),
-    ("tartaric acid", "tartrate"),
-    # a drug and its salt
-    ("lidocaine hydrochloride", "lidocaine"), ("atropine sulfate", "atropine"), ("naproxen sodium", "naproxen"),
-    ("potassium clavulanate", "clavulanic acid"), ("imatinib", "imatinib mesylate"),
-    # formulas as they are printed
-    ("CaCl(2)", "calcium chloride"), ("SO(4)(2-)", "sulfate"), ("IP(3)", "IP3"), ("C02", "carbon dioxide"),
-    # ions and radicals
-    ("Ca +2", "calcium"), ("calcium (2+)", "calcium"), ("zinc ions", "zinc"), ("OH•", "hydroxyl radical"),
-    ("O2·−", "superoxide"), ("O2(-)", "superoxide"), (".OH", "hydroxyl radical"), ("OH radical", "hydroxyl radical"),
-    ("Cl-", "chlorides"), ("SO4(2-)", "sulfate"), ("Cl- ions", "chloride"), ("Fe (III)", "iron"),
-    # isotopes and labels
-    ("C-14", "carbon-14"), ("carbon 14", "14C"), ("99mTc", "technetium-99m"), ("(125)I", "iodine"), ("3H", "tritium"),
-    ("Tc99m", "technetium-99m"), ("[18F]FDG", "FDG"), ("14C-urea", "urea"), ("[(3)H]thymidine", "thymidine"),
-    ("DMSO-d6", "DMSO"), ("[D6]acetone", "acetone"), ("CDCl3", "chloroform"),
-    # usual abbreviations
-    ("THF", "tetrahydrofuran"), ("DMF", "dimethylformamide"), ("formalin", "formaldehyde"),
-    ("b-carotene", "beta-carotene"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "name"), PROPOSED)
+@pytest.mark.parametrize(*cases(__file__, "other_names_of_a_chemical"))
 def test_other_names_of_a_chemical(text, name):
     assert name in dict(rewrites(text))
 
 
-@pytest.mark.parametrize(*cases(__file__, "another_substance_is_not_proposed"))
-def test_another_substance_is_not_proposed(text, name):
+@pytest.mark.parametrize(*cases(__file__, "what_is_not_proposed"))
+def test_what_is_not_proposed(text, name):
     assert name not in dict(rewrites(text))
 
 
@@ -95,24 +72,7 @@ def letters_of(text):
     return [other for other, _ in apply_rules(plain(text), RULES["letters"])]
 
 
-@pytest.mark.parametrize(
-    ("text", "others"),
-    [
-        ("VEGF-C", ["VEGFC"]),
-        ("k-ras", ["kras"]),
-        ("COVID19", ["COVID-19"]),
-        ("IL 6", ["IL6", "IL-6"]),
-        ("TNFα", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
-        ("TNF-ALPHA", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
-        ("TNFA", ["TNFalpha", "TNF-alpha"]),
-        ("GSK3ß", ["GSK3B", "GSK-3B", "GSK3-B", "GSK-3-B", "GSK3beta", "GSK-3beta", "GSK3-beta", "GSK-3-beta"]),
-        ("ERα", ["ERalpha", "ER-alpha"]),  # ERA is another gene
-        ("Ménière", ["Meniere"]),
-        ("Sjo\u0308gren syndrome", ["Sjogren syndrome", "Sjoegren syndrome"]),
-        *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6)),
-        ("IL-1/2", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "other_ways_to_write_a_symbol"))
 def test_other_ways_to_write_a_symbol(text, others):
     assert letters_of(text) == others
 
@@ -133,11 +93,6 @@ def test_a_direction_and_a_quantity_are_a_finding(language, text, name):
     assert name in [name.lower() for name, _ in rewrites(text, rules_of(language))]
 
 
-@pytest.mark.parametrize(*cases(__file__, "another_finding_is_not_proposed"))
-def test_another_finding_is_not_proposed(text, name):
-    assert name not in dict(rewrites(text))
-
-
 @given(st.text(alphabet="low highserumcalcium -", max_size=200))
 def test_any_text_has_a_bounded_number_of_findings(text):
     assert len(list(apply_rules(text, RULES["findings"]))) < 200
@@ -146,11 +101,6 @@ def test_any_text_has_a_bounded_number_of_findings(text):
 @pytest.mark.parametrize(*cases(__file__, "other_words_are_proposed"))
 def test_other_words_are_proposed(language, text, other):
     assert other in dict(rewrites(text, rules_of(language)))
-
-
-@pytest.mark.parametrize(*cases(__file__, "different_words_are_not_proposed"))
-def test_different_words_are_not_proposed(text, other):
-    assert other not in dict(rewrites(text))
 
 
 @given(st.text(alphabet="renalkidy tumor-ic", max_size=200))
