@@ -104,33 +104,8 @@ def test_words_and_keys_are_parallel(code, text):
 # --- abbreviations
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        ("es", "el virus de la inmunodeficiencia humana (VIH)", ("VIH", "virus de la inmunodeficiencia humana")),
-        ("es", "síndrome de ovario poliquístico (SOP)", ("SOP", "síndrome de ovario poliquístico")),
-        ("es", "el ácido acetilsalicílico (AAS)", ("AAS", "ácido acetilsalicílico")),
-        ("es", "VIH (virus de la inmunodeficiencia humana)", ("VIH", "virus de la inmunodeficiencia humana")),
-        ("es", "un índice de masa corporal («IMC»)", ("IMC", "índice de masa corporal")),
-        ("es", "diabetes mellitus de tipo 2 (DM2)", ("DM2", "diabetes mellitus de tipo 2")),
-        ("es", "Fin. Ácido úrico (AU)", ("AU", "Ácido úrico")),
-        ("de", "die koronare Herzkrankheit (KHK)", ("KHK", "koronare Herzkrankheit")),
-        ("de", "eine Magnetresonanztomographie (MRT)", ("MRT", "Magnetresonanztomographie")),
-        ("de", "rheumatoide Arthritis („RA“)", ("RA", "rheumatoide Arthritis")),
-        ("de", "bzw. Multiple Sklerose (MS)", ("MS", "Multiple Sklerose")),
-        ("fr", "un accident vasculaire cérébral (AVC)", ("AVC", "accident vasculaire cérébral")),
-        ("fr", "virus de l'immunodéficience humaine (VIH)", ("VIH", "virus de l'immunodéficience humaine")),
-        ("fr", "électrocardiogramme (ECG)", ("ECG", "électrocardiogramme")),
-        ("fr", "polyarthrite rhumatoïde (« PR »)", ("PR", "polyarthrite rhumatoïde")),
-        # two short forms, and a linking word that begins none
-        ("es", "cáncer de mama o de ovario (CM/CO)", ("CM", "cáncer de mama"), ("CO", "cáncer de ovario")),
-        ("es", "antes y después (YD)"),
-        ("de", "vorher und nachher (UN)"),
-        ("fr", "avant et après (EA)"),
-    ],
-)
-def test_definitions(case):
-    code, text, *expected = case
+@pytest.mark.parametrize(*cases(__file__, "definitions"))
+def test_definitions(code, text, expected):
     assert defined(code, text) == expected
 
 

@@ -28,30 +28,7 @@ def test_table_names_known_strategies_with_probabilities():
 
 
 # One long form for each strategy, after words that do not belong to it.
-@pytest.mark.parametrize(
-    ("short", "words", "expected", "strategy"),
-    [
-        ("T", "levels of testosterone", "testosterone", "FirstLetOneChSF"),
-        ("CF", "patients with cystic fibrosis", "cystic fibrosis", "FirstLet"),
-        ("PPI", "a protein phosphatase inhibitor", "protein phosphatase inhibitor", "FirstLet"),
-        ("NHL", "cases of non-Hodgkin lymphoma", "non-Hodgkin lymphoma", "FirstLetGen"),
-        ("GC-MS", "by gas chromatography mass spectrometry", "gas chromatography mass spectrometry", "FirstLetGen2"),
-        ("PPIs", "use of proton pump inhibitors", "proton pump inhibitors", "FirstLetGenS"),
-        ("HNC", "a head and neck cancer", "head and neck cancer", "FirstLetGenStp"),
-        ("MSM", "among men who have sex with men", "men who have sex with men", "FirstLetGenStp2"),
-        ("URI", "an upper respiratory tract infection", "upper respiratory tract infection", "FirstLetGenSkp"),
-        (
-            *("TAP", "the transporter associated with antigen processing"),
-            *("transporter associated with antigen processing", "FirstLetGenSkp"),
-        ),
-        ("ACh", "release of acetylcholine", "acetylcholine", "ContLet"),
-        ("Ad5", "human adenovirus type 5", "adenovirus type 5", "ContLetSkp"),
-        ("IL", "levels of interleukin", "interleukin", "WithinWrdFLet"),
-        ("TIMP", "a tissue inhibitor of metalloproteinases", "tissue inhibitor of metalloproteinases", None),
-        ("TEV", "the tobacco etch potyvirus", "tobacco etch potyvirus", "WithinWrdLet"),
-        ("PDB1", "a pancreatic duodenal homeobox gene 1", "pancreatic duodenal homeobox gene 1", "AnyLet"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "strategies"))
 def test_strategies(short, words, expected, strategy):
     match = long_form(short, words)
     assert match is not None
