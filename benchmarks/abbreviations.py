@@ -22,8 +22,6 @@ Notes on the figures:
     python benchmarks/abbreviations.py [--data FOLDER] [--rounds N]
 """
 
-from __future__ import annotations
-
 import json
 import time
 import warnings

@@ -6,8 +6,6 @@ The corpus is `corpora/context_sentences`: a mention a sentence, with negation, 
     python benchmarks/assertion.py [--data FOLDER] [--rows all|even|odd] [--errors]
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import time

@@ -5,11 +5,8 @@ training documents of NCBI Disease or BC5CDR. Then it measures the development d
 trained again. With several seeds, a cell has mean and standard deviation.
 
     OMP_NUM_THREADS=1 python benchmarks/augmentation_ablation.py OUTPUT --kb medic.kb [--corpus bc5cdr] [--steps 100]
-        [--seeds 1] [--rate 1e-4] [--encoder starter-transformer] [--pooling mean] [--mmlite FOLDER] [--cell NAME …]
-        [--data FOLDER]
+        [--seeds 1] [--rate 1e-4] [--encoder starter-transformer] [--pooling mean] [--cell NAME …] [--data FOLDER]
 """
-
-from __future__ import annotations
 
 import argparse
 import json
@@ -20,7 +17,6 @@ from typing import Any, NamedTuple
 
 from common import new_parser, over_seeds, run
 from concepts import SETS, Cell, prepare, row
-from metamaplite import MAPPINGS, annotate
 
 CONFIG = Path(__file__).parents[1] / "configs" / "augment.cfg"
 UNTRAINED, TRAINED = Cell(("document",), is_trained=False), Cell(("document",))
@@ -32,16 +28,13 @@ class Change(NamedTuple):
 
     settings (dict[str, str]): of `augment`.
     weight (float): weight of a rule-based document.
-    mmlite (bool): whether MetaMapLite's rules annotate, instead of `concept_matcher`.
     """
 
     settings: Mapping[str, str] = {}
     weight: float = 0.3
-    mmlite: bool = False
 
 
 FILTERS = ("abbreviation", "verb", "inversion", "overlap", "diversity", "relevance")
-MMLITE = "MetaMapLite's rules"
 CHANGES = {
     "augmented": Change(),
     "weight 0.2": Change(weight=0.2),
@@ -49,7 +42,6 @@ CHANGES = {
     "k 5": Change({"k": "5"}),
     "k 20": Change({"k": "20"}),
     **{f"no {name} filter": Change({f"{name}_filter": "false"}) for name in FILTERS},
-    MMLITE: Change(mmlite=True),
 }
 
 
@@ -67,11 +59,6 @@ def augment(change: Change, path: Path, args: argparse.Namespace) -> None:
         **change.settings,
     }
     words = [word for name, value in given.items() for word in (f"--augment.{name}", str(value))]
-    if change.mmlite:
-        texts = path.with_suffix("")
-        run("spacy_sapbert", "augment", str(CONFIG), "--texts", str(texts), *words)
-        annotate(args.mmlite, sorted(texts.glob("*.txt")))
-        words += ["--augment.annotations", str(texts), "--augment.mapping", str(args.mmlite / MAPPINGS)]
     run("spacy_sapbert", "augment", str(CONFIG), "-o", str(path), *words)
 
 
@@ -100,12 +87,11 @@ def main() -> None:
         "--steps", type=int, default=100, help="Steps of 16 annotated documents and 16 rule-based ones."
     )
     parser.add_argument("--rate", type=float, default=1e-4)
-    parser.add_argument("--mmlite", type=Path, help=f"Folder of an index of mmlite, for the cell {MMLITE!r}.")
     parser.add_argument("--segment-length", type=int, default=32, help="Wordpieces in a segment.")
     parser.add_argument("--cell", action="append", choices=names, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     results = {}
-    for name in args.cell or [name for name in names if args.mmlite or name != MMLITE]:
+    for name in args.cell or names:
         results[name] = over_seeds(partial(measured, name, args), args.output, name, args.seeds)
         print(json.dumps({"steps": args.steps, "cells": results}, indent=2), flush=True)
 

@@ -8,53 +8,34 @@ chemicals.
     python benchmarks/belb.py FOLDER [--encoder starter] [--corpus NAME …]
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import new_parser
+from corpora import CELLS, CHEMICALS, DEVELOPMENT, MEDIC, SPECIES, read, read_concepts
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.belb import CORPORA, evaluate_belb
-from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.files.output import open_output
 from spacy_sapbert.kb.ids import curie_of
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document, Record
 
-VOCABULARIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "ctd_diseases": ("dictionaries/medic/medic_06Jul2012.txt.gz", {"format": "medic"}),
-    "ctd_chemicals": ("vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", {"format": "medic"}),
-    "ncbi_taxonomy": ("vocabularies/ncbi_taxonomy/Species_exhaustive.tsv.gz", {"columns": {"name": "1", "id": "2"}}),
-    "cellosaurus": ("vocabularies/cellosaurus/Cellosaurus.tsv.gz", {"columns": {"name": "1", "id": "2"}}),
-}
-
-
-class Source(NamedTuple):
-    """A corpus of the data folder: the file, the type of mentions (None for all), and whether it has other parts."""
-
-    path: str
-    label: str | None = None
-    is_mixed: bool = False
-
-
-SOURCES = {
-    "ncbi_disease": Source("ncbi_disease/NCBIdevelopset_corpus.txt"),
-    "bc5cdr_disease": Source("bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz", "Disease"),
-    "bc5cdr_chemical": Source("bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz", "Chemical"),
-    "s800": Source("s800/SPECIES_Train.PubTator.gz", "Species", is_mixed=True),
-    "linnaeus": Source("linnaeus/Linnaeus_Train.PubTator.gz", "Species", is_mixed=True),
-    "bioid_cell_line": Source("bioid/BioID_Train_revision.PubTator.gz", "CellLine", is_mixed=True),
+VOCABULARIES = {"ctd_diseases": MEDIC, "ctd_chemicals": CHEMICALS, "ncbi_taxonomy": SPECIES, "cellosaurus": CELLS}
+DOCUMENTS = {
+    "ncbi_disease": DEVELOPMENT["NCBI"],
+    "bc5cdr_disease": DEVELOPMENT["BC5CDR diseases"],
+    "bc5cdr_chemical": DEVELOPMENT["BC5CDR chemicals"],
+    "s800": DEVELOPMENT["S800"]._replace(type="Species"),
+    "linnaeus": DEVELOPMENT["LINNAEUS"]._replace(type="Species"),
+    "bioid_cell_line": DEVELOPMENT["Bio-ID"],
 }
 _FIGURE = 4  # digits at the end of a record's id in Bio-ID; those before are the article
 
 
-def write_kb(folder: Path, records: Iterator[Record]) -> set[str]:
+def write_kb(folder: Path, records: Iterable[Record]) -> set[str]:
     """Write the tables of a knowledge base, and return its ids."""
     names: dict[str, dict[str, None]] = defaultdict(dict)
     ids: dict[str, dict[str, None]] = defaultdict(dict)
@@ -77,17 +58,6 @@ def write_kb(folder: Path, records: Iterator[Record]) -> set[str]:
     return set().union(*ids.values())
 
 
-def documents_of(data: Path, name: str) -> Iterator[Document]:
-    """Yield the documents of the development part, with the mentions of one type."""
-    source = SOURCES[name]
-    with open_text(data / "splits" / "development.txt") as lines:
-        ids = set(map(str.strip, lines))
-    for document in read_corpus(data / "corpora" / source.path):
-        if document.doc_id in ids or not source.is_mixed:
-            chosen = (mention for mention in document.mentions if source.label in (None, mention.label))
-            yield document._replace(mentions=tuple(chosen))
-
-
 def passage(offset: int, document: Document, known: set[str], entity: str) -> tuple[dict[str, Any], int]:
     """Return a passage as BioC JSON has it, and the number of mentions that are left out."""
     annotations: dict[tuple[int, int], dict[str, Any]] = {}
@@ -101,7 +71,7 @@ def passage(offset: int, document: Document, known: set[str], entity: str) -> tu
     return made, len(document.mentions) - len(annotations)
 
 
-def write_corpus(folder: Path, name: str, documents: Iterator[Document], known: set[str]) -> Mapping[str, int]:
+def write_corpus(folder: Path, name: str, documents: Iterable[Document], known: set[str]) -> Mapping[str, int]:
     """Write a corpus, and return the numbers of kept and of left-out mentions. The captions of an article become one
     document, as in BELB.
     """
@@ -127,18 +97,17 @@ def write_corpus(folder: Path, name: str, documents: Iterator[Document], known: 
 def main() -> None:
     parser = new_parser(__doc__, encoder=True)
     parser.add_argument("folder", type=Path, help="Folder for the files in BELB's layout.")
-    parser.add_argument("--corpus", action="append", choices=list(SOURCES), help="Repeatable. Default: all.")
+    parser.add_argument("--corpus", action="append", choices=list(DOCUMENTS), help="Repeatable. Default: all.")
     args = parser.parse_args()
-    chosen = args.corpus or list(SOURCES)
+    chosen = args.corpus or list(DOCUMENTS)
     processed, known, mentions = args.folder / "processed", {}, {}
     for name in chosen:
         corpus = CORPORA[name]
         if corpus.kb not in known:
-            path, settings = VOCABULARIES[corpus.kb]
-            records = read_vocabulary(args.data / path, report=ReadReport(), **{"format": "table", **settings})
+            records = read_concepts(args.data, VOCABULARIES[corpus.kb])
             known[corpus.kb] = write_kb(processed / "kbs" / corpus.kb, records)
         place = processed / "corpora" / corpus.folder
-        mentions[name] = write_corpus(place, name, documents_of(args.data, name), known[corpus.kb])
+        mentions[name] = write_corpus(place, name, read(args.data, DOCUMENTS[name]), known[corpus.kb])
     result = evaluate_belb(args.folder, corpora=chosen, encoder=args.encoder)
     print(json.dumps({"encoder": args.encoder, "annotated": mentions, **result}, indent=2))
 

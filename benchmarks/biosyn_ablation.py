@@ -12,8 +12,6 @@ mean and standard deviation. With an output folder, a finished cell is not train
         [--output FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
@@ -26,7 +24,7 @@ from typing import Any
 
 import spacy
 from common import new_parser, over_seeds
-from linking import CORPORA, Corpus, build, read
+from corpora import TASKS, Task, build, read
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import fix_random_seed
@@ -114,20 +112,20 @@ def measure(nlp: Language, dev: list[Example]) -> dict[str, Any]:
 
 
 def row(
-    cell: str, args: argparse.Namespace, corpora: Mapping[str, Corpus], alone: Path, seed: int, folder: Path
+    cell: str, args: argparse.Namespace, tasks: Mapping[str, Task], alone: Path, seed: int, folder: Path
 ) -> dict[str, Any]:
     """Train a cell and measure it."""
     fix_random_seed(seed)
     nlp = pipeline(alone, args.encoder, *CELLS[cell])
-    training = {name: read(args.data / corpus.train, corpus.type) for name, corpus in corpora.items()}
+    training = {name: read(args.data, task.train) for name, task in tasks.items()}
     train = [one for documents in training.values() for one in examples(nlp, documents)]
     trained = train_linker(nlp, train, args.minutes, args.rate, seed)
     if args.output:
         nlp.to_disk(folder / "pipeline")
-    dev = {name: examples(nlp, read(args.data / one.dev, one.type)) for name, one in corpora.items()}
+    dev = {name: examples(nlp, read(args.data, task.dev)) for name, task in tasks.items()}
     found = {name: measure(nlp, given) for name, given in dev.items()}
     for name in dev if args.joined else ():
-        build(args.data, folder / "joined.kb", training[name], corpora[name].vocabulary)
+        build(args.data, tasks[name].dev.vocabulary, folder / "joined.kb", training[name])
         nlp.get_pipe("sapbert_linker").set_kb(str(folder / "joined.kb"))  # type: ignore[attr-defined]
         found[f"{name}, + train"] = measure(nlp, dev[name])
     return {**trained, **found}
@@ -136,7 +134,7 @@ def row(
 def main() -> None:
     parser = new_parser(__doc__, encoder=True, seeds=True)
     parser.add_argument(
-        "--corpus", choices=[*CORPORA], action="append", help="Training corpus. Repeatable. Default: ncbi."
+        "--corpus", choices=[*TASKS], action="append", help="Training corpus. Repeatable. Default: ncbi."
     )
     parser.add_argument("--cell", choices=[*CELLS], action="append", help="Cell to run. Repeatable. Default: all.")
     parser.add_argument("--minutes", type=float, default=10)
@@ -144,16 +142,16 @@ def main() -> None:
     parser.add_argument("--joined", action="store_true", help="Also measure with the training mentions as names.")
     parser.add_argument("--output", type=Path, help="Folder that keeps the pipelines and their results.")
     arguments = parser.parse_args()
-    corpora = {name: CORPORA[name] for name in arguments.corpus or ["ncbi"]}
-    vocabularies = {corpus.vocabulary for corpus in corpora.values()}
+    tasks = {name: TASKS[name] for name in arguments.corpus or ["ncbi"]}
+    vocabularies = {task.dev.vocabulary for task in tasks.values()}
     if len(vocabularies) > 1:
         parser.error("these corpora are linked to different vocabularies")
     (vocabulary,) = vocabularies
     with TemporaryDirectory() as folder:
         alone = Path(folder, "alone.kb")
-        build(arguments.data, alone, [], vocabulary)
+        build(arguments.data, vocabulary, alone)
         for cell in arguments.cell or CELLS:
-            train = partial(row, cell, arguments, corpora, alone)
+            train = partial(row, cell, arguments, tasks, alone)
             found = over_seeds(train, arguments.output or Path(folder), cell, arguments.seeds)
             print(json.dumps({"cell": cell, **found}), flush=True)
 

@@ -4,15 +4,13 @@ The gold mentions of the training part of BC5CDR (diseases) are linked once. Eac
 Probabilities and threshold are fitted on one part and measured on the other. λ keeps the given value.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import spacy
 from common import new_parser
-from linking import DISEASES, read
+from corpora import CORPORA, read
 
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
 from spacy_sapbert.evaluation.running import link_gold_mentions
@@ -20,7 +18,7 @@ from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.metrics.calibration import brier_score, calibration_error, reliability
 from spacy_sapbert.types import Document
 
-CORPUS = DISEASES["bc5cdr"]
+CORPUS = CORPORA["BC5CDR diseases"]
 
 
 def main() -> None:
@@ -40,7 +38,7 @@ def main() -> None:
         "candidates": {"sparse_weight": arguments.sparse_weight},
     }
     linker = nlp.add_pipe("sapbert_linker", config=config).linker  # type: ignore[attr-defined]
-    documents = [one for one in read(arguments.data / CORPUS.train, CORPUS.type) if one.mentions]
+    documents = [one for one in read(arguments.data, CORPUS) if one.mentions]
     # identifiers of BC5CDR are unique
     judged = {one.doc_id: judge(link_gold_mentions(nlp, [one]), linker) for one in documents}
     draws = [split_documents(documents, arguments.held_out, seed) for seed in range(arguments.draws)]

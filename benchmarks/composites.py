@@ -10,8 +10,6 @@ BioSyn's rules, without the number of gold ids, give exact 66.7 % (train) and 61
     python benchmarks/composites.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable
@@ -20,13 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common import new_parser
-from linking import DISEASES, build, read
+from corpora import DISEASES, MEDIC, build, read
 
 from spacy_sapbert.evaluation.components import Split, decide_by, evaluate_composites
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.types import Mention
-
-CORPUS = DISEASES["bc5cdr"]
 
 
 def last_word(text: str) -> tuple[str, ...]:
@@ -46,11 +42,7 @@ def measure(mentions: list[Mention], decide: Split) -> dict[str, Any]:
     n = ours["connector"]["n"]
     floor = evaluate_composites(mentions, last_word)
     del floor["errors"]
-    return {
-        "ours": ours,
-        "last_word": floor,
-        "offered": round(100 * (n - len(missed) + other) / n, 2),
-    }
+    return {"ours": ours, "last_word": floor, "offered": round(100 * (n - len(missed) + other) / n, 2)}
 
 
 def folded(parts: Iterable[str]) -> set[str]:
@@ -63,10 +55,10 @@ def main() -> None:
     results = {}
     with TemporaryDirectory() as folder:
         medic = Path(folder) / "medic.kb"
-        build(arguments.data, medic, [])
+        build(arguments.data, MEDIC, medic)
         decide = decide_by(str(medic), arguments.encoder)
-        for part, path in {"train": CORPUS.train, "dev": CORPUS.dev}.items():
-            documents = read(arguments.data / path, CORPUS.type)
+        for part, corpus in DISEASES["bc5cdr"]._asdict().items():
+            documents = read(arguments.data, corpus)
             mentions = [mention for document in documents for mention in document.mentions]
             results[part] = measure(mentions, decide)
     print(json.dumps(results, indent=2, ensure_ascii=False))

@@ -6,8 +6,6 @@ by one. `ms` are processor times. With OMP_NUM_THREADS=1 they are those of one c
     OMP_NUM_THREADS=1 python benchmarks/concept_index.py KB --corpus FILE... [--encoder FOLDER] [--queries 200]
 """
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -63,7 +61,7 @@ def main() -> None:
         started = time.process_time()
         build_index(vectors, kind, path)
         built, size = time.process_time() - started, path.stat().st_size
-        index = read_index(path, len(vectors))
+        index = read_index(path)
         ms, found = timed(lambda query: index.search(query, ASKED), queries)
     recall = {
         f"recall@10_of_{n}": np.mean([len(set(a[:n]) & set(b)) / K for a, b in zip(found, wanted, strict=True)])

@@ -10,8 +10,6 @@ seeds, a cell has mean and standard deviation.
         [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -11,8 +11,6 @@ With --mentions, the components that find and link mentions come first. The link
         [--index auto|Flat] [--folds 5]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time
@@ -25,7 +23,7 @@ import numpy as np
 import spacy
 from common import new_parser
 from concepts import MENTIONS, SETS
-from linking import CHEMICALS, MEDIC
+from corpora import CHEMICALS, MEDIC, read_concepts
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
@@ -35,21 +33,12 @@ from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.pipeline import evaluate_concepts
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.ids import read_labels
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document
 
-VOCABULARIES = {"ncbi": {"MEDIC": MEDIC}, "bc5cdr": {"MEDIC": MEDIC, "MeSH": CHEMICALS}}
+VOCABULARIES = {"ncbi": (MEDIC,), "bc5cdr": (MEDIC, CHEMICALS)}
 MEASURES = ("r@10", "r@5", "ap")
 SEED = 7
 BATCH = 32
-
-
-def build(data: Path, path: Path, vocabularies: dict[str, str]) -> None:
-    read = (
-        read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source)
-        for source, vocabulary in vocabularies.items()
-    )
-    build_knowledge_base(chain.from_iterable(read), path)
 
 
 def read(data: Path, corpus: str) -> list[Document]:
@@ -93,7 +82,8 @@ def measure(nlp: Language, documents: list[Document], labels: Path, path: Path) 
 
 def cross_validate(data: Path, folder: Path, corpus: str, arguments: argparse.Namespace) -> dict[str, Any]:
     documents, labels = read(data, corpus), data / "labels" / SETS[corpus][2]
-    build(data, folder / corpus, VOCABULARIES[corpus])
+    records = chain.from_iterable(read_concepts(data, vocabulary) for vocabulary in VOCABULARIES[corpus])
+    build_knowledge_base(records, folder / corpus)
     folds = np.random.default_rng(SEED).permutation(len(documents)) % arguments.folds
     rows: list[dict[str, float]] = []
     seconds = {"training": 0.0, "test": 0.0}

@@ -9,8 +9,6 @@ a process of its own. `seconds` is the clock time of the whole command, with its
 below the command that has loaded torch. `base_private_mb` is that of a process that has imported spaCy and torch.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -7,8 +7,6 @@ with a direction and everyday findings are linked one by one.
     python benchmarks/development.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator
@@ -17,21 +15,12 @@ from tempfile import TemporaryDirectory
 
 import spacy
 from common import new_parser
-from difference import CELLS, CORPORA, PHENOTYPES, VOCABULARIES, Corpus, build_vocabulary, read
+from corpora import DEVELOPMENT, PHENOTYPES, SOURCES, build, read_linked
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.types import Document, Mention
 
-SETS = {
-    **{name: CORPORA[f"{name} development"] for name in ("NCBI", "BC5CDR diseases", "BC5CDR chemicals")},
-    **{name: CORPORA[f"{name} development"] for name in ("NLM-Gene", "S800")},
-    **{name: CORPORA[name] for name in ("HPO notes", "BioRED diseases", "BioRED chemicals", "BioRED genes")},
-    "LINNAEUS": CORPORA["Linnaeus"]._replace(part="dev"),
-    "GNormPlus": CORPORA["GNormPlus"]._replace(part="dev"),
-    "Bio-ID": Corpus("corpora/bioid/BioID_Train_revision.PubTator.gz", "CellLine", CELLS, "bioid", "dev"),
-    "BioRED cell lines": Corpus("corpora/biored/BioRED_TrainDev.PubTator.gz", "CellLine", CELLS, "biored-l", "outside"),
-}
 PHRASES = {"direction phrases": "directions.tsv", "everyday findings": "everyday_findings.tsv"}
 
 
@@ -53,9 +42,9 @@ def pipeline(kb: str, encoder: str) -> Language:
 def pipelines_of(data: Path, encoder: str, folder: Path, *others: str) -> dict[str, Language]:
     """Return a pipeline for each vocabulary, which is built in a folder, and for other vocabularies."""
     pipelines = {other: pipeline(other, encoder) for other in others}
-    for number, vocabulary in enumerate((*VOCABULARIES, CELLS)):
+    for number, vocabulary in enumerate(SOURCES):
         kb = folder / f"{number}.kb"
-        build_vocabulary(data, vocabulary, kb)
+        build(data, vocabulary, kb)
         pipelines[vocabulary] = pipeline(str(kb), encoder)
     return pipelines
 
@@ -65,7 +54,7 @@ def main() -> None:
     data = arguments.data
     with TemporaryDirectory() as folder:
         pipelines = pipelines_of(data, arguments.encoder, Path(folder))
-        sets = {name: (corpus.vocabulary, list(read(data, corpus))) for name, corpus in SETS.items()}
+        sets = {name: (corpus.vocabulary, read_linked(data, corpus)) for name, corpus in DEVELOPMENT.items()}
         for name, file in PHRASES.items():
             sets[name] = PHENOTYPES, list(phrases(data / "corpora" / "direction_phrases" / file))
         for name, (vocabulary, documents) in sets.items():

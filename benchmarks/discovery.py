@@ -8,8 +8,6 @@ annotated with the concept (with all its ids). The mention counts as it is writt
     python benchmarks/discovery.py candidates.tsv CORPUS --kb KB [--type Disease]
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import defaultdict

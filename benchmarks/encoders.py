@@ -8,8 +8,6 @@ second. A transformer scores only the names that are proposed (two stages) unles
     OMP_NUM_THREADS=1 python benchmarks/encoders.py none starter starter-transformer [--data FOLDER] [--plot FILE]
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from common import new_parser, open_linker
-from difference import CORPORA, MEDIC, build_vocabulary, read
+from corpora import CORPORA, MEDIC, build, read_linked
 
 from spacy_sapbert.encoders.encoder import Encoder, open_encoder
 from spacy_sapbert.encoders.folder import local_folder
@@ -110,13 +108,13 @@ def main() -> None:
         for corpus in columns.values():
             if corpus.vocabulary not in paths:
                 paths[corpus.vocabulary] = Path(folder, f"{len(paths)}.kb")
-                build_vocabulary(arguments.data, corpus.vocabulary, paths[corpus.vocabulary])
+                build(arguments.data, corpus.vocabulary, paths[corpus.vocabulary])
         names = random.Random(0).sample(list(KnowledgeBase(paths[MEDIC]).names()), TIMED_NAMES)
         for name in arguments.encoders:
             row: dict[str, Any] = {"encoder": name, **cost(open_encoder(name), names)}
             for column, corpus in columns.items():
                 linker = open_linker(paths[corpus.vocabulary], name, arguments.index)
-                row[column] = accuracy(linker, list(read(arguments.data, corpus)))
+                row[column] = accuracy(linker, read_linked(arguments.data, corpus))
             row["mean"] = round(float(np.mean([row[column]["acc@1"] for column in columns])), 2)
             rows.append(row)
             print(json.dumps(row), flush=True)

@@ -6,8 +6,6 @@ PIPELINE has a concept_matcher, then an NER with the labels of the corpus, and a
 such a pipeline. "matcher" uses the names that the matcher finds as mentions. "gold" uses the annotated mentions.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -20,8 +20,6 @@ split. Parts of mentions are counted by the names of the gold concept:
     python benchmarks/extra_words.py [--data FOLDER] [--encoder starter none] [--vocabulary NAME ...] [--gold]
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter
@@ -33,10 +31,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from common import new_parser
-from development import SETS
-from difference import CELLS, GENES, PHENOTYPES, SPECIES, build_vocabulary, read
+from corpora import CELLS, CHEMICALS, DEVELOPMENT, GENES, MEDIC, PHENOTYPES, SPECIES, build, read_linked
 from left_out import ENCODERS, is_one_word, link_texts, open_linker, scores, spellings
-from linking import CHEMICALS, MEDIC
 
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.linker import Linker
@@ -90,7 +86,7 @@ def build_one(data: Path, vocabulary: str, path: Path) -> None:
         names = enumerate(TINY_NAMES, 1)
         build_knowledge_base((Record(f"T:{number}", (Name(name, "preferred", TINY),)) for number, name in names), path)
     else:
-        build_vocabulary(data, vocabulary, path)
+        build(data, vocabulary, path)
 
 
 # --- phrases
@@ -173,9 +169,9 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def gold_rows(data: Path, encoder: str, vocabulary: str, linker: Linker) -> Iterator[dict[str, Any]]:
-    for name, corpus in SETS.items():
+    for name, corpus in DEVELOPMENT.items():
         if corpus.vocabulary == VOCABULARIES[vocabulary]:
-            yield {"set": name, "encoder": encoder, **measure_gold(linker, list(read(data, corpus)))}
+            yield {"set": name, "encoder": encoder, **measure_gold(linker, read_linked(data, corpus))}
 
 
 def phrase_rows(encoder: str, vocabulary: str, linker: Linker) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,6 @@ README with it.
     python benchmarks/figures.py FOLDER -o docs/results/figures.json [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from common import new_parser
-from linking import DISEASES
+from corpora import DISEASES
 
 HERE = Path(__file__).parent
 PIPELINE = "+ composites"
@@ -65,7 +63,8 @@ def documents(folder: Path, data: Path) -> dict[str, float]:
     """Return F1 of the concepts of documents, of the pipeline in the package."""
     found = {}
     for name, types in DOCUMENTS.items():
-        command = ("-m", "spacy_sapbert", "evaluate", "pipeline", "spacy_sapbert", data / DISEASES[name].dev, *types)
+        corpus = data / DISEASES[name].dev.path
+        command = ("-m", "spacy_sapbert", "evaluate", "pipeline", "spacy_sapbert", corpus, *types)
         measured = run(folder / f"documents_{name}.json", *command)
         found[name] = measured["document_id"]["f1"]
     return found

@@ -12,8 +12,6 @@ memory. Each kind is built and queried in its own process.
     OMP_NUM_THREADS=1 python benchmarks/index_kinds.py KB... --corpus FILE... [--kinds K…] [--queries N]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

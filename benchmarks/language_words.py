@@ -12,8 +12,6 @@ The columns: `case` folds only the case, `accents` also accents and other spelli
     python benchmarks/language_words.py --lemmas FOLDER [--data FOLDER] [--words 60000]
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict
@@ -69,11 +67,7 @@ def frequent(folder: Path, language: str, n: int) -> list[str]:
 
 def folds(rules: LanguageRules) -> dict[str, Fold]:
     spell, singular = rules.words.spell, rules.words.singular
-    found: dict[str, Fold] = {
-        "case": str.lower,
-        "accents": spell,
-        "rules": lambda word: singular(spell(word)),
-    }
+    found: dict[str, Fold] = {"case": str.lower, "accents": spell, "rules": lambda word: singular(spell(word))}
     try:
         import simplemma  # type: ignore[import-not-found, unused-ignore]
         import snowballstemmer  # type: ignore[import-not-found, unused-ignore]
@@ -81,11 +75,7 @@ def folds(rules: LanguageRules) -> dict[str, Fold]:
         return found
     stem = snowballstemmer.stemmer(LANGUAGES[rules.code]).stemWord
     lemmatize = partial(simplemma.lemmatize, lang=rules.code)
-    return {
-        **found,
-        "snowball": lambda word: spell(stem(word)),
-        "simplemma": lambda word: spell(lemmatize(word)),
-    }
+    return {**found, "snowball": lambda word: spell(stem(word)), "simplemma": lambda word: spell(lemmatize(word))}
 
 
 def measure(words: list[str], lemmas: Lemmas, fold: Fold, spell: Fold) -> dict[str, Any]:

@@ -22,8 +22,6 @@ over concepts.
     python benchmarks/languages.py OUTPUT [--steps 250] [--encoder FOLDER …] [--data FOLDER] [--sample 2000]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
@@ -37,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import new_parser, run
-from linking import DISEASES, MEDIC
+from corpora import DISEASES, MEDIC
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -263,7 +261,7 @@ def nearest(arguments: argparse.Namespace, encoder: TransformerEncoder) -> dict[
     path = arguments.output / "medic.kb"
     if not path.is_file():
         build_knowledge_base(read_vocabulary(arguments.data / MEDIC, "medic", report=ReadReport()), path)
-    corpus = arguments.data / DISEASES["ncbi"].dev
+    corpus = arguments.data / DISEASES["ncbi"].dev.path
     return {name: round(value, 1) for name, value in NearestName(str(corpus), str(path), fast=False)(encoder).items()}
 
 
@@ -325,10 +323,7 @@ def main() -> None:
     }
     of_xl_bel = xl_bel_tasks(arguments.data, arguments.output)
     results["concept_matcher"] = matched(arguments.data, of_xl_bel["XL-BEL es"].kb)
-    tasks = {
-        **translation_tasks(names, arguments.sample, arguments.output),
-        **of_xl_bel,
-    }
+    tasks = {**translation_tasks(names, arguments.sample, arguments.output), **of_xl_bel}
     results["NCBI Disease"] = {name: nearest(arguments, encoder) for name, encoder in encoders.items()}
     for label, task in tasks.items():
         counts = {"queries": len(task.queries), "concepts": len({query.concept_id for query in task.queries})}

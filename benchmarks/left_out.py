@@ -12,8 +12,6 @@ Standard errors are over concepts.
     python benchmarks/left_out.py [--data FOLDER] [--encoder starter none] [--vocabulary NAME ...] [--limit 3000]
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

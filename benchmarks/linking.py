@@ -11,28 +11,21 @@ show what was built. The fitted values are the defaults of the linker.
     python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import spacy
 from common import new_parser
+from corpora import TASKS, Corpus, build, read
 from spacy.language import Language
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
-from spacy_sapbert.kb.build import new_knowledge_base
-from spacy_sapbert.kb.mentions import add_mentions
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document
 
-MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
-CHEMICALS = "vocabularies/mesh_chemicals/mesh_chemicals.txt.gz"
 OURS, SCHWARTZ_HEARST = "abbreviation_resolver", "abbreviation_detector"
 SPLITTER, LINKER = "composite_splitter", "sapbert_linker"
 ABLATION = {
@@ -44,46 +37,6 @@ ABLATION = {
 # larger than any difference of two scores
 BEYOND = 2.0
 ORACLE = "+ composites, with the gold number of ids"
-
-
-class Corpus(NamedTuple):
-    """Training and development set, type of the mentions to link (None: all), and vocabulary."""
-
-    train: str
-    dev: str
-    type: str | None
-    vocabulary: str = MEDIC
-
-
-DISEASES = {
-    "ncbi": Corpus(
-        "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", "corpora/ncbi_disease/NCBIdevelopset_corpus.txt", None
-    ),
-    "bc5cdr": Corpus(
-        "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
-        "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
-        "Disease",
-    ),
-}
-CORPORA = {**DISEASES, "chemicals": DISEASES["bc5cdr"]._replace(type="Chemical", vocabulary=CHEMICALS)}
-
-
-def read(path: Path, type: str | None) -> list[Document]:
-    documents = []
-    for document in read_corpus(path, "pubtator"):
-        mentions = tuple(mention for mention in document.mentions if type in (None, mention.label))
-        documents.append(document._replace(mentions=mentions))
-    return documents
-
-
-def build(data: Path, path: Path, train: list[Document], vocabulary: str = MEDIC) -> None:
-    """Build a knowledge base from a vocabulary and the mentions of these documents."""
-    source = "MEDIC" if vocabulary == MEDIC else "MeSH"
-    with new_knowledge_base(path) as builder:
-        for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
-            builder.add(record)
-        add_mentions(builder, train, "train")
-        builder.finish({})
 
 
 def pipeline(kb: Path, encoder: str, device: str) -> Language:
@@ -99,7 +52,7 @@ def pipeline(kb: Path, encoder: str, device: str) -> Language:
 
 def measure(nlp: Language, corpus: Corpus, data: Path, predictions: Path | None) -> dict[str, Any]:
     results: dict[str, Any] = {"names": nlp.get_pipe(LINKER).kb.n_names}  # type: ignore[attr-defined]
-    documents = read(data / corpus.dev, corpus.type)
+    documents = read(data, corpus)
     for label, components in ABLATION.items():
         path = predictions.with_name(f"{predictions.name} {label}.jsonl") if predictions else None
         with nlp.select_pipes(enable=components):
@@ -131,20 +84,20 @@ def with_ids(document: Document, several: bool) -> Document:
 def main() -> None:
     parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--corpus", choices=CORPORA, action="append", help="Corpus to link. Repeatable. Default: all.")
+    parser.add_argument("--corpus", choices=TASKS, action="append", help="Corpus to link. Repeatable. Default: all.")
     parser.add_argument("--predictions", type=Path, help="Folder for the predictions, one line per mention.")
     arguments = parser.parse_args()
     results: dict[str, Any] = {"encoder": arguments.encoder}
     with TemporaryDirectory() as folder:
-        for name in arguments.corpus or CORPORA:
-            corpus = CORPORA[name]
-            train = read(arguments.data / corpus.train, corpus.type)
+        for name in arguments.corpus or TASKS:
+            task = TASKS[name]
+            train = read(arguments.data, task.train)
             for what, mentions in {"vocabulary": [], "vocabulary + train": train}.items():
                 kb = Path(folder) / f"{name} {what}.kb"
-                build(arguments.data, kb, mentions, corpus.vocabulary)
+                build(arguments.data, task.dev.vocabulary, kb, mentions)
                 path = arguments.predictions / f"{name} {what}" if arguments.predictions else None
                 nlp = pipeline(kb, arguments.encoder, arguments.device)
-                results.setdefault(name, {})[what] = measure(nlp, corpus, arguments.data, path)
+                results.setdefault(name, {})[what] = measure(nlp, task.dev, arguments.data, path)
     print(json.dumps(results, indent=2))
 
 

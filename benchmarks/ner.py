@@ -7,8 +7,6 @@ annotates. `--add` appends components. `--ids` keeps the documents of a list. `-
 mentions to a table. Standard errors come from resampling documents. Seconds are processor time.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import time

@@ -14,8 +14,6 @@ folder of the data has phrases with directions, and a vocabulary has their ids, 
     python benchmarks/numerals.py KB … [--encoder NAME|FOLDER|none] [--sample 400] [--seed 0] [--wrong FILE]
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -180,11 +178,7 @@ def measure_vocabulary(linker: Linker, data: Path, sample: int, seed: int, wrong
     known, orders = set(map(joined_letters, names)), {read_words(name).ordered for name in names}
     series = series_of(names)
     rng.shuffle(names)
-    made = {
-        "rewritten": rewritten(names),
-        "unknown": unknown(kb, names, series, rng),
-        "opposite": opposite(names),
-    }
+    made = {"rewritten": rewritten(names), "unknown": unknown(kb, names, series, rng), "opposite": opposite(names)}
     result: dict[str, Any] = {"names": len(names)}
     for kind, cases in made.items():
         new = (case for case in cases if joined_letters(case.text) not in known and folded(case.text) not in orders)

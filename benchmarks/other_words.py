@@ -7,8 +7,6 @@ overlap, and the documents a second of one core. The ids of phenotypes are those
     python benchmarks/other_words.py [--data FOLDER] [--encoder none] [--corpus NAME ...] [--kbs FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -18,7 +16,7 @@ from typing import Any, NamedTuple
 
 import spacy
 from common import new_parser
-from difference import CORPORA, build_vocabulary, read
+from corpora import CORPORA, build, read_linked
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.pipeline.attributes import get_links
@@ -134,8 +132,8 @@ def main() -> None:
             corpus = CORPORA[name]
             path = (arguments.kbs or Path(folder)) / f"{Path(corpus.vocabulary).name.partition('.')[0]}.kb"
             if not path.is_file():
-                build_vocabulary(arguments.data, corpus.vocabulary, path)
-            kb, documents = KnowledgeBase(path), list(read(arguments.data, corpus))
+                build(arguments.data, corpus.vocabulary, path)
+            kb, documents = KnowledgeBase(path), read_linked(arguments.data, corpus)
             general = phenotypes(arguments.data) if name == "HPO notes" else ()
             for setting in arguments.setting:
                 nlp = pipeline(path, arguments.encoder, SETTINGS[setting], clinical=name == "HPO notes")

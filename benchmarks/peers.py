@@ -29,8 +29,6 @@ version of the program, or for ours its source. scispaCy's index takes about 6 m
 """
 
 # Modules are imported where a program needs them. Otherwise, its start would include those of the others.
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib
@@ -449,7 +447,7 @@ def built(label: str, work: Path, key: list[str]) -> dict[str, Any]:
 
 def prepare(arguments: argparse.Namespace, work: Path) -> tuple[Any, list[GoldMention]]:
     """Write the names and the texts for all peers. Return the knowledge base and the gold mentions."""
-    from linking import DISEASES, MEDIC, build
+    from corpora import DISEASES, MEDIC, build
 
     from spacy_sapbert.documents.reader import read_corpus
     from spacy_sapbert.kb.export import ExportReport, export_lines
@@ -458,13 +456,13 @@ def prepare(arguments: argparse.Namespace, work: Path) -> tuple[Any, list[GoldMe
 
     path = arguments.vocabulary or work / "medic.kb"
     if not arguments.vocabulary:
-        build(arguments.data, path, [], MEDIC)
+        build(arguments.data, MEDIC, path)
     kb = KnowledgeBase(path)
     (work / "kb.txt").write_text(str(path.resolve()))
     with (work / "names.jsonl").open("w") as file:
         file.writelines(export_lines(kb, "scispacy", ExportReport()))
     given = [(Path(name), type_ or None) for name, _, type_ in (one.partition(":") for one in arguments.corpora)]
-    corpora = given or [(arguments.data / corpus.dev, corpus.type) for corpus in DISEASES.values()]
+    corpora = given or [(arguments.data / task.dev.path, task.dev.type) for task in DISEASES.values()]
     mentions = [
         GoldMention(corpus.name, mention.text, gold_concepts(mention.ids, kb.find_id))
         for corpus, type_ in corpora

@@ -14,8 +14,6 @@ mean and standard deviation. The first seed is that of the config.
         [--steps 300] [--seeds 1] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

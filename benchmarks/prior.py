@@ -7,15 +7,14 @@ MEDIC with the training mentions as names.
     python benchmarks/prior.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from common import new_parser
-from linking import ABLATION, DISEASES, build, pipeline, read
+from corpora import DISEASES, MEDIC, build, read
+from linking import ABLATION, pipeline
 
 from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, judge
 from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others
@@ -45,11 +44,11 @@ def main() -> None:
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         medic = Path(folder, "medic.kb")
-        build(arguments.data, medic, [])
-        for name, corpus in DISEASES.items():
-            train, dev = (read(arguments.data / path, corpus.type) for path in (corpus.train, corpus.dev))
+        build(arguments.data, MEDIC, medic)
+        for name, task in DISEASES.items():
+            train, dev = (read(arguments.data, corpus) for corpus in task)
             joined = Path(folder, f"{name}.kb")
-            build(arguments.data, joined, train)
+            build(arguments.data, MEDIC, joined, train)
             for what, kb, documents in (("train", medic, train), ("dev", medic, dev), ("dev, + train", joined, dev)):
                 found = measure(kb, arguments.encoder, documents, train)
                 print(json.dumps({"corpus": name, "what": what, "encoder": arguments.encoder, "μ": found}), flush=True)

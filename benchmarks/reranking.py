@@ -11,8 +11,6 @@ The ranker of the package was trained on these corpora, too, but without names.
         [--output FOLDER]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import warnings
@@ -23,9 +21,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import difference
 import numpy as np
 from common import new_parser, open_linker, over_seeds
+from corpora import CORPORA, build, read_linked
 
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.ranker import Ranker
@@ -35,9 +33,6 @@ from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, st
 from spacy_sapbert.training.ranker_trainer import folds_of, mention_queries, train_ranking
 from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document
-
-OUTSIDE = "corpora/biored/BioRED_TrainDev.PubTator.gz"
-OUTSIDE_IDS = "splits/biored_outside.txt"
 
 Documents = list[Document]
 Queries = Callable[[Document], list[MentionQuery]]
@@ -98,10 +93,10 @@ def show_row(rows: dict[str, Any], **row: Any) -> None:
 
 def measure_folds(data: Path, folder: Path, encoder: str, name: str, seed: int, show: Show) -> None:
     """Measure the recipe on each fifth of the documents of a corpus."""
-    corpus = difference.CORPORA[name]
-    documents, kb = list(difference.read(data, corpus)), folder / f"{Path(corpus.vocabulary).name}.kb"
+    corpus = CORPORA[name]
+    documents, kb = read_linked(data, corpus), folder / f"{Path(corpus.vocabulary).name}.kb"
     if not kb.exists():
-        difference.build_vocabulary(data, corpus.vocabulary, kb)
+        build(data, corpus.vocabulary, kb)
     linker, settings = open_linker(kb, encoder), RerankerTraining(seed=seed)
     folds = folds_of([document.doc_id for document in documents], settings)
     rows = []
@@ -125,7 +120,7 @@ def show_recipe(show: Show, corpus: str, fold: int | str, alone: Measured, names
 
 def main() -> None:
     parser = new_parser(__doc__, encoder=True, seeds=True)
-    parser.add_argument("corpora", nargs="+", choices=difference.CORPORA, metavar="CORPUS", help="Corpora to measure.")
+    parser.add_argument("corpora", nargs="+", choices=CORPORA, metavar="CORPUS", help="Corpora to measure.")
     parser.add_argument("--output", type=Path, help="Folder that keeps the rows of each seed.")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", message=r"\[W415\]")  # the rows say so

@@ -10,8 +10,6 @@ vocabulary, and the linker links the held-out documents again, without correctio
 from documents drawn with replacement.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

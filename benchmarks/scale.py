@@ -10,13 +10,11 @@ The vocabulary is made up, and the same for the same seed. It has the shape of t
 Every step runs in its own process, so that its peak memory is its own. The output has the load of the machine before
 each step.
 
-    python benchmarks/scale.py [--concepts 100000 1000000] [--seed 0] [--folder FOLDER] [--rrf]
+    python benchmarks/scale.py [--concepts 100000 1000000] [--seed 0] [--folder FOLDER]
     python benchmarks/scale.py --linking --concepts 40000 400000 4000000 [--open-names DATA] [--drawn-vectors N]
         [--encoder FOLDER] [--figure FILE.svg] [--folder FOLDER]
 
-With --rrf, the vocabulary is written as MRCONSO.RRF and MRSTY.RRF, and the reader of the format `umls` reads it.
-Without, its records go straight into the knowledge base. With --folder, the files are kept there, and a later run skips
-the steps that are done.
+With --folder, the files are kept there, and a later run skips the steps that are done.
 
 With --linking, a linker with n-grams alone and one with n-grams and an encoder are saved and opened. They look
 texts up: names with a typo, names with a swapped or a dropped word, and unchanged names, a third each. --open-names
@@ -150,7 +148,6 @@ class Job(NamedTuple):
         concepts: The number of made-up concepts; 0 for the open names.
         data: The development data.
         seed: The seed of vocabulary and texts.
-        rrf: Whether the vocabulary is read from RRF.
         drawn: The number of names that are encoded; 0 for all.
         texts: The number of texts that are looked up one by one.
         exact: The number of texts that are compared with exact search.
@@ -161,7 +158,6 @@ class Job(NamedTuple):
     concepts: int
     data: str
     seed: int
-    rrf: bool
     drawn: int
     texts: int
     exact: int
@@ -259,24 +255,6 @@ def records(n: int, seed: int) -> Iterator[Record]:
         yield Record(concept.cui, tuple(names), types=tuple(TYPES[tui] for tui in concept.types))
 
 
-def write_rrf(folder: Path, n: int, seed: int) -> None:
-    """Write MRCONSO.RRF and MRSTY.RRF (columns: UMLS Reference Manual, chapter 3, tables 1 and 7)."""
-    atom = 0
-    with (folder / "MRCONSO.RRF").open("w") as mrconso, (folder / "MRSTY.RRF").open("w") as mrsty:
-        for concept in concepts(n, seed):
-            for i, row in enumerate(concept.rows):
-                atom += 1
-                rank = "P|L{0}|PF|S{0}|Y|A{0}" if i == 0 else "S|L{0}|VO|S{0}|N|A{0}"
-                term_type, suppress = ("SY" if i else "PT"), ("O" if row.suppressed else "N")
-                numbers = rank.format(f"{atom:08}")
-                mrconso.write(
-                    f"{concept.cui}|{row.language}|{numbers}||M{atom}||{row.source}|{term_type}|{atom}|{row.text}|0|"
-                    f"{suppress}||\n"
-                )
-            for tui in concept.types:
-                mrsty.write(f"{concept.cui}|{tui}|A1.{tui[1:]}|{TYPES[tui]}|AT{atom:08}||\n")
-
-
 # --- the steps, each in a process of its own
 
 
@@ -319,8 +297,6 @@ def _now() -> np.ndarray:
 
 
 def _records(job: Job) -> Iterator[Record]:
-    if job.rrf:
-        return read_vocabulary(job.path("rrf"), "umls", report=ReadReport())
     return records(job.concepts, job.seed) if job.concepts else open_names(Path(job.data))
 
 
@@ -328,13 +304,6 @@ def open_names(data: Path) -> Iterator[Record]:
     """Yield the records of all open vocabularies of the development data."""
     for name, (format, options) in OPEN_NAMES.items():
         yield from read_vocabulary(data / "vocabularies" / name, format, report=ReadReport(), **options)
-
-
-def step_rrf(job: Job) -> dict[str, Any]:
-    rrf = job.path("rrf")
-    rrf.mkdir(exist_ok=True)
-    write_rrf(rrf, job.concepts, job.seed)
-    return {"rrf_mb": round(sum(file.stat().st_size for file in rrf.iterdir()) / 1e6, 1)}
 
 
 def step_open(job: Job) -> dict[str, Any]:
@@ -515,12 +484,7 @@ def _built(build: Callable[[], Path | None]) -> dict[str, Any]:
     files = [] if path is None else [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     files = [one for one in files if ".faiss" not in one.suffixes or one == path]
     size = round(sum(one.stat().st_size for one in files) / 1e6, 1)
-    return {
-        "seconds": round(clock, 1),
-        "cpu_seconds": round(processor, 1),
-        "peak_mb": _peak_mb(),
-        "disk_mb": size,
-    }
+    return {"seconds": round(clock, 1), "cpu_seconds": round(processor, 1), "peak_mb": _peak_mb(), "disk_mb": size}
 
 
 def step_save(job: Job) -> dict[str, Any]:
@@ -699,7 +663,6 @@ def _recall(job: Job, kind: str, content: list[dict[str, Any]], best: Best, kb: 
 
 
 STEPS: dict[str, Callable[[Job], dict[str, Any]]] = {
-    "rrf": step_rrf,
     "build": step_build,
     "open": step_open,
     "texts": step_texts,
@@ -713,12 +676,12 @@ STEPS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "cold_encoder": lambda job: step_link(job, "encoder", cold=True),
     "exact": step_exact,
 }
-OF_LINKING = list(STEPS)[3:]
+OF_LINKING = list(STEPS)[2:]
 ON_ONE_CORE = OF_LINKING[5:]
 
 
 def steps(arguments: argparse.Namespace, job: Job) -> list[str]:
-    of_kb = ["rrf", "build", "open"] if job.rrf else ["build", "open"] if job.concepts else ["build"]
+    of_kb = ["build", "open"] if job.concepts else ["build"]
     return of_kb + (OF_LINKING if arguments.linking else [])
 
 
@@ -785,7 +748,6 @@ def main() -> None:
     parser.add_argument("--concepts", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--rrf", action="store_true")
     parser.add_argument("--linking", action="store_true")
     parser.add_argument("--open-names", type=Path, metavar="DATA", help="folder of the development data")
     parser.add_argument("--drawn-vectors", type=int, default=0, metavar="N", help="encode only N names")
@@ -807,7 +769,7 @@ def main() -> None:
         sizes = {str(n): n for n in arguments.concepts} | ({"open": 0} if arguments.open_names else {})
         for label, n in sizes.items():
             chosen = (arguments.drawn_vectors, arguments.texts, arguments.exact, arguments.encoder)
-            job = Job(str(folder / label), n, data, seed, arguments.rrf and n > 0, *chosen)
+            job = Job(str(folder / label), n, data, seed, *chosen)
             results[label] = measure(job, steps(arguments, job))
     print(json.dumps(results, indent=2))
     if arguments.figure:

@@ -2,17 +2,16 @@
 
 Each column is a vocabulary and a development set: diseases of NCBI Disease and BC5CDR with MEDIC, chemicals of BC5CDR
 with those of MeSH, genes of NLM-Gene with HGNC. The default pipeline links the gold mentions twice, by the index in
-question and by "Flat", which scores all names. HGNC has no ids of NCBI, so genes only show how often links change.
+question and by "Flat", which scores all names.
 
-The measures are pooled over the columns. "changed" counts mentions with another first concept: those that only the
-exact search gets right, those that only the search in question does, and the others. "later" is the share of mentions
-with other candidates after the first. "recall@20" is the share of the 20 best candidates of the exact search that were
-found. "ms" is the time of the processor for each different text, all caches empty, of the candidate generator.
+The measures are pooled over the diseases and chemicals. "changed" counts mentions with another first concept: those
+that only the exact search gets right, those that only the search in question does, and the others. "later" is the share
+of mentions with other candidates after the first. "recall@20" is the share of the 20 best candidates of the exact
+search that were found. "ms" is the time of the processor for each different text, all caches empty, of the candidate
+generator.
 
     python benchmarks/search.py [--data FOLDER] [--index auto] [--encoder starter|none|FOLDER] [--columns ncbi …]
 """
-
-from __future__ import annotations
 
 import json
 import sys
@@ -24,25 +23,15 @@ from typing import Any, NamedTuple
 
 import spacy
 from common import new_parser
-from greek import VOCABULARIES
-from linking import CORPORA, read
+from corpora import CORPORA, TASKS, build, read
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.evaluation.running import LinkedMention
-from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document
 
-GENES = "corpora/nlm_gene/NLMgene_Train.PubTator.gz"
-ANY_GENE = ("HGNC:5",)
+COLUMNS = {**{name: task.dev for name, task in TASKS.items()}, "genes": CORPORA["NLM-Gene"]._replace(part="all")}
 COMPONENTS = ("abbreviation_resolver", "composite_splitter", "sapbert_linker")
 TEXTS_PER_CALL = 512
-
-
-class Column(NamedTuple):
-    vocabulary: str
-    documents: list[Document]
 
 
 class Linked(NamedTuple):
@@ -50,29 +39,6 @@ class Linked(NamedTuple):
 
     candidates: list[list[str]]
     is_right: bool
-
-
-def columns(data: Path, names: list[str]) -> dict[str, Column]:
-    found = {}
-    for name in names:
-        if name == "genes":
-            # Only first concepts are compared. The gold ids are not those of HGNC, and none of HGNC would be an error.
-            documents = (
-                document._replace(mentions=tuple(one._replace(ids=ANY_GENE) for one in document.mentions if one.ids))
-                for document in read_corpus(data / GENES, "pubtator")
-            )
-            found[name] = Column("hgnc", list(documents))
-        else:
-            corpus = CORPORA[name]
-            vocabulary = "mesh_chemicals" if name == "chemicals" else "medic"
-            found[name] = Column(vocabulary, read(data / corpus.dev, corpus.type))
-    return found
-
-
-def build(data: Path, vocabulary: str, path: Path) -> None:
-    if not path.is_file():
-        file, format, options = VOCABULARIES[vocabulary]
-        build_knowledge_base(read_vocabulary(data / file, format, report=ReadReport(), **options), path)
 
 
 def link(kb: Path, encoder: str, index: str, documents: list[Document]) -> tuple[list[Linked], float]:
@@ -133,18 +99,20 @@ def summarize(counts: Counter[str]) -> dict[str, Any]:
 def main() -> None:
     parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--index", default="auto")
-    parser.add_argument("--columns", nargs="+", default=[*CORPORA, "genes"])
+    parser.add_argument("--columns", nargs="+", default=list(COLUMNS), choices=list(COLUMNS))
     parser.add_argument("--folder", type=Path, help="Where knowledge bases are kept for the next run.")
     arguments = parser.parse_args()
     results: dict[str, Any] = {}
     pooled: Counter[str] = Counter()
     with TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
-        for name, column in columns(arguments.data, arguments.columns).items():
-            kb = folder / f"{column.vocabulary}.kb"
-            build(arguments.data, column.vocabulary, kb)
-            exact, exact_ms = link(kb, arguments.encoder, "Flat", column.documents)
-            ours, ms = link(kb, arguments.encoder, arguments.index, column.documents)
+        for name in arguments.columns:
+            corpus, kb = COLUMNS[name], folder / f"{Path(COLUMNS[name].vocabulary).name}.kb"
+            if not kb.is_file():
+                build(arguments.data, corpus.vocabulary, kb)
+            documents = read(arguments.data, corpus)
+            exact, exact_ms = link(kb, arguments.encoder, "Flat", documents)
+            ours, ms = link(kb, arguments.encoder, arguments.index, documents)
             counts = compare(exact, ours)
             if name != "genes":
                 pooled += counts

@@ -13,8 +13,6 @@ For each number of workers, it also has their memory, added up: `rss_mb` counts 
 `pss_mb` divides them among the processes. `file_pss_mb` and `file_rss_mb` are the part that is mapped from files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

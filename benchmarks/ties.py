@@ -8,8 +8,6 @@ puts a gold concept first.
     python benchmarks/ties.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common import new_parser
+from corpora import CORPORA, read_linked
 from development import pipelines_of
-from difference import CELLS, CORPORA, Corpus, read
 from spacy.language import Language
 
 from spacy_sapbert.linking import ties
@@ -28,11 +26,8 @@ from spacy_sapbert.training.ranker_trainer import mention_queries
 from spacy_sapbert.types import Document
 
 STARTER = "starter"
-_BIORED, _BIOID = "corpora/biored/BioRED_TrainDev.PubTator.gz", "corpora/bioid/BioID_Train_revision.PubTator.gz"
 SETS = {
     **CORPORA,
-    "Bio-ID": Corpus(_BIOID, "CellLine", CELLS, "bioid"),
-    "BioRED cell lines": Corpus(_BIORED, "CellLine", CELLS, "biored-l", "outside"),
     "NCBI, starter": CORPORA["NCBI"]._replace(vocabulary=STARTER),
     "BC5CDR diseases, starter": CORPORA["BC5CDR diseases"]._replace(vocabulary=STARTER),
     "BC5CDR chemicals, starter": CORPORA["BC5CDR chemicals"]._replace(vocabulary=STARTER),
@@ -81,7 +76,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         pipelines = pipelines_of(arguments.data, arguments.encoder, Path(folder), STARTER)
         for name, corpus in SETS.items():
-            documents = [document for document in read(arguments.data, corpus) if document.mentions]
+            documents = [document for document in read_linked(arguments.data, corpus) if document.mentions]
             print(json.dumps({"corpus": name, **count(pipelines[corpus.vocabulary], documents)}), flush=True)
 
 

@@ -9,8 +9,6 @@
 its outputs.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import shutil

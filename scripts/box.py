@@ -10,8 +10,6 @@ package holds beside the pipeline. Weights are saved with 16 bits, and word vect
 package, `meta.json` stands beside `__init__.py`, where spaCy looks for it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

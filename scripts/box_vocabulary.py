@@ -11,8 +11,6 @@ give names to the concepts that they match. A name that could belong to several 
 claim, or to none: see `Claim`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -7,8 +7,6 @@ with all texts: abstracts in `documents/`, and the training documents of `corpor
 ids in `splits/development.txt` are left out.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter, defaultdict

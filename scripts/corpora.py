@@ -4,8 +4,6 @@ python scripts/corpora.py labels CORPUS … --output labels.txt
 python scripts/corpora.py split FOLDER --train-ids IDS --dev-ids IDS --train FOLDER --dev FOLDER
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -7,8 +7,6 @@ for each output. Equal outputs need an equal processor and equal versions, which
 record the outputs of the parent commit first, into a file outside of the repository, and compare with that.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

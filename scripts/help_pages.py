@@ -3,8 +3,6 @@
 python scripts/help_pages.py
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

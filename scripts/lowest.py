@@ -5,8 +5,6 @@
 `make test-lowest` installs them. The extras `docs` and `dev` are of no use to users, so they have no lowest versions.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -14,8 +14,6 @@ A name is no evidence if a vocabulary has it twice. A cross-reference is no evid
 vocabulary separates its own concepts, so a match that would merge two of them is dropped.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator

@@ -6,8 +6,6 @@ DATA has abstracts in JSON lines in `documents/`, and the ids of those that are 
 The table has hashes of names, no text. A name of one abstract is left out.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

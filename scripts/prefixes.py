@@ -7,8 +7,6 @@ The table has the vocabularies of the OBO Foundry and the others named below. It
 the beginnings of the web addresses that stand for ids, and the address of a concept's page.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from importlib.metadata import version

@@ -9,8 +9,6 @@ ENVIRONMENT is a virtual environment with the package and its requirements, such
 3. `build/spacy_sapbert.cdx.json` gets the requirements with versions and licenses (CycloneDX).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

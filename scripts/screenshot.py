@@ -6,8 +6,6 @@ It needs Chromium with its driver (Debian: apt-get install chromium chromium-dri
 a row to `PICTURES`; to add a page, write a function that opens it.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

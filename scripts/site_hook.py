@@ -4,8 +4,6 @@ These are pages from the top folder and from notebooks, links to files outside d
 commands and messages. MkDocs calls these functions when it builds the site (`make docs`).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

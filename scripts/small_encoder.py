@@ -5,8 +5,6 @@
 The new words need training.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

@@ -9,8 +9,6 @@ and neither is short. They are exchanged as a whole only. Other pairs are exchan
 have these words, or if they are whole names, in lines with "*". The most frequent pairs come first.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter, defaultdict
 from itertools import combinations

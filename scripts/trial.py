@@ -5,8 +5,6 @@
 It runs in a copy of the project. The figures mean nothing. Workflows that do not depend on each other run in parallel.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

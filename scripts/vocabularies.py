@@ -4,8 +4,6 @@ python scripts/vocabularies.py group NAMES --output concepts.tsv
 python scripts/vocabularies.py chemicals DESCRIPTORS TREE MAPPINGS --output chemicals.txt
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

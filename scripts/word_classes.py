@@ -11,8 +11,6 @@ come first in each line: the strength in percent, and the two words or endings.
 Without vocabularies, the keys of the words of general language are written, since folding them takes long.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator

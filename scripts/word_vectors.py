@@ -10,8 +10,6 @@ The names of a concept make one line. A word for the type of the concept follows
 learn which types they are of.
 """
 
-from __future__ import annotations
-
 import random
 import tempfile
 from collections.abc import Iterable, Iterator

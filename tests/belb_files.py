@@ -1,7 +1,5 @@
 """Write made-up files in the layout of BELB (version v1), as its scripts write them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

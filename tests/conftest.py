@@ -475,8 +475,6 @@ def web_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
     server.close()
 
 
-# --- pages in a browser
-
 LEAST_CONTRAST = 4.5  # of WCAG's level AA
 
 

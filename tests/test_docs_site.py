@@ -14,6 +14,8 @@ import pytest
 
 import spacy_sapbert
 
+from .cases import cases
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = Path(spacy_sapbert.__file__).parent
@@ -74,22 +76,7 @@ def hook(script):
     return script("site_hook")
 
 
-@pytest.mark.parametrize(
-    ("page", "text", "wanted"),
-    [
-        ("index.md", "[a](docs/linking.md#x)", "[a](linking.md#x)"),
-        ("index.md", "[a](PROJECT.md)", "[a](project.md)"),
-        ("index.md", "[a](docs/tutorial.ipynb)", "[a](tutorial.md)"),
-        ("tutorial.md", "[a](tutorial.ipynb)", "[a](tutorial.ipynb)"),
-        ("linking.md", "[a](../README.md#install)", "[a](index.md#install)"),
-        ("linking.md", "[a](../configs/linker.cfg)", "[a](https://example.org/us/blob/main/configs/linker.cfg)"),
-        ("reference/index.md", "[a](../linking.md)", "[a](../linking.md)"),
-        ("index.md", "`[a](docs/linking.md)`", "`[a](docs/linking.md)`"),
-        ("index.md", "```text\n[a](docs/linking.md)\n```", "```text\n[a](docs/linking.md)\n```"),
-        ("index.md", "[a](https://example.org/b.md)", "[a](https://example.org/b.md)"),
-        ("index.md", "[a](docs/not-there.md)", "[a](docs/not-there.md)"),  # of which MkDocs complains
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "links_lead_to_pages_of_the_site_or_to_the_repository"))
 def test_links_lead_to_pages_of_the_site_or_to_the_repository(hook, page, text, wanted):
     shown = SimpleNamespace(file=SimpleNamespace(src_uri=page))
     assert hook.on_page_markdown(text, page=shown, config=CONFIG, files=None) == wanted

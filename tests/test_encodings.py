@@ -1,7 +1,5 @@
 """Names that are not encodings of text, wherever an encoding can be given."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -8,8 +8,6 @@ The first touch of a page of memory can cost more than the rule itself. A small 
 process, and a large one does not. So the process first takes memory that serves both.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import random

@@ -11,6 +11,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.types import Name, Record
 
+from .cases import cases
+
 Match = Callable[..., set[tuple[str, str]]]
 
 
@@ -40,40 +42,13 @@ def record(written: str) -> Record:
     return Record(concept_id, tuple(names), types=(type_,) if type_ else (), xrefs=tuple(xrefs.split()))
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("A:1 | disease | Gout", "B:1 | disease | gout"),
-        ("A:1 | disease | Neoplasms, Lung", "B:1 | disease | lung neoplasm"),
-        ("A:1 | disease | Crohn's disease", "B:1 | disease | Crohn disease"),
-        ("A:1 | disease | gout", "B:1 | disease | podagra | gout"),
-        ("A:1 | disease | gout | podagra > B:1", "B:1 | disease | uric arthritis | podagra"),
-        ("A:1 | disease | gout | podagra > C:7", "B:1 | disease | uric arthritis | podagra > C:7"),
-        ("A:1 | disease | gout | podagra | gouty", "B:1 | disease | uric arthritis | podagra | gouty"),
-        ("A:1 | chemical | aspirin | 2-acetyloxybenzoate", "B:1 | chemical | ASA | 2-acetyloxybenzoate"),
-        ("A:1 | disease | breast cancer > D001943", "D001943 | C04.588.180 | Breast Neoplasms"),
-        ("A:1 | F03.300 | Anorexia", "B:1 | disease | anorexia"),
-        ("A:1 |  | gout", "B:1 | disease | gout"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "matches"))
 def test_matches(match: Match, one: str, other: str) -> None:
     ids = one.split(" ")[0], other.split(" ")[0]
     assert match(one, other) == {ids}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("A:1 | disease | gout", "B:1 | disease | arthritis"),
-        ("A:1 | disease | cold", "B:1 | process | cold"),
-        ("A:1 |  | MS", "B:1 | gene | MS"),
-        ("A:1 | disease | gout > B:1", "B:1 | disease | arthritis"),
-        ("A:1 | disease | ALS", "B:1 | disease | amyotrophic lateral sclerosis | ALS"),
-        ("A:1 | disease | gout | podagra", "B:1 | disease | uric arthritis | podagra"),
-        ("A:1 | chemical | alanine, D", "B:1 | chemical | D alanine"),
-        ("A:1 | disease | breast cancer", "D001943 | C04.588.180 | Breast Neoplasms"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "does_not_match"))
 def test_does_not_match(match: Match, one: str, other: str) -> None:
     assert match(one, other) == set()
 

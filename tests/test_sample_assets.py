@@ -71,22 +71,6 @@ def test_mentions_stand_where_they_are_said_to(path: str) -> None:
             assert document.text[mention.start : mention.end] == mention.text
 
 
-def test_corpora_have_what_the_real_ones_have() -> None:
-    ncbi = [mention for document in documents(*NCBI) for mention in document.mentions]
-    cdr = [mention for document in documents(*CDR) for mention in document.mentions]
-    labels = {mention.label for mention in ncbi}
-    assert labels == {"SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"}
-    assert {mention.label for mention in cdr} == {"Chemical", "Disease"}
-    assert any(one_id.startswith("OMIM:") for mention in ncbi for one_id in mention.ids)
-    assert all(len(mention.ids) > 1 for mention in ncbi if mention.label == "CompositeMention")
-    assert any(mention.parts for mention in cdr)
-    assert sum(not mention.ids for mention in cdr) == 3
-    found = documents(*NCBI, *CDR)
-    assert (
-        len(found) == len({document.doc_id for document in found}) == len({document.text for document in found}) == 64
-    )
-
-
 def test_most_annotated_ids_are_known() -> None:
     annotated = [one for document in documents(*NCBI, *CDR) for mention in document.mentions for one in mention.ids]
     known = known_ids()
@@ -148,7 +132,3 @@ def test_documents_are_read_and_are_none_of_the_corpora() -> None:
     assert (len(found), problems.broken) == (12, 0)
     assert not {document.meta["pmid"] for document in found} & {document.doc_id for document in documents(*NCBI, *CDR)}
     assert all(document.text.startswith(f"{document.title} ") for document in found)
-
-
-def test_the_sample_is_small() -> None:
-    assert sum(file.stat().st_size for file in SAMPLE.rglob("*") if file.is_file()) < 150_000

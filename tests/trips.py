@@ -7,8 +7,6 @@ The last line is JSON: how many functions of each file ran, and how often the ne
 makes one trip, since what it did before would make the next one shorter.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

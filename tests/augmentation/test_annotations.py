@@ -5,24 +5,15 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.types import Name, Record
 
+from ..cases import cases
+
 
 @pytest.fixture(scope="module")
 def annotator(small_kb):
     return MatcherAnnotator(small_kb)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Cancer of the breast.", [("Cancer of the breast", ("D001943",))]),
-        ("A cold, at last.", [("cold", ("D003080",))]),  # which prefers the name
-        ("Seizures came back.", [("Seizures", ("D012640",))]),  # likewise
-        ("breast and ovarian cancer", [("breast and ovarian cancer", ("D001943", "D010051"))]),
-        ("Cystic fibrosis (CF)", [("Cystic fibrosis", ("D003550",)), ("CF", ("D003550",))]),
-        ("all aids for ALL", [("ALL", ("D054198",))]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "names_of_the_vocabulary"))
 def test_names_of_the_vocabulary(annotator, text, expected):
     (found,) = annotator.annotate([text])
     longest = [one for one in found if not any(one.start > other.start and one.end <= other.end for other in found)]
@@ -31,9 +22,6 @@ def test_names_of_the_vocabulary(annotator, text, expected):
 
 def test_each_text_has_its_own(annotator):
     assert [len(found) for found in annotator.annotate(["nothing", "aspirin, lithium", "morphine"])] == [0, 2, 1]
-
-
-# --- ids of the vocabulary
 
 
 def build(path, *records):
@@ -57,21 +45,7 @@ def kbs(tmp_path_factory):
     return target, umls
 
 
-@pytest.mark.parametrize(
-    ("concept_id", "text", "found"),
-    [
-        ("D000001", "", "D000001"),
-        ("OMIM:1", "", "D000001"),
-        ("C0000001", "of neither", "D000001"),  # the first by id
-        ("C0000001", "a SMALL disease, by name", "D000002"),
-        ("C0000001", "small diseases", "D000001"),
-        ("C0000002", "", "D000001"),
-        ("C0000002", "the flu", "D000003"),
-        ("C0000003", "", None),
-        ("DOID:7", "", "D000003"),
-        ("C0000009", "", None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "targets"))
 def test_targets(kbs, concept_id, text, found):
     mapping = IdMapping(kbs[0], Equivalents([("DOID:7", "D000003"), ("DOID:8", "DOID:9")]), kbs[1])
     mapped = mapping.map(text, Annotation(0, 1, (concept_id,)))

@@ -70,9 +70,6 @@ def test_wordpieces_of_an_encoder():
     assert "".join(text[start:end] for start, end in pieces) == text.replace(" ", "")
 
 
-# --- documents of evaluation sets
-
-
 SETS = EvaluationSets(
     [
         Document("PMID:00123", "A novel mutation in the BRCA1 gene. We report a family with three cases."),

@@ -10,6 +10,8 @@ from spacy_sapbert.augmentation import search
 from spacy_sapbert.augmentation.search import TRIES, EutilsSearch
 from spacy_sapbert.errors import SapbertError
 
+from ..cases import cases
+
 ABSTRACT = """<?xml version="1.0"?>
 <!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN" "https://example.org/none.dtd">
 <PubmedArticleSet>{}</PubmedArticleSet>"""
@@ -133,20 +135,7 @@ def test_answers_are_kept_without_the_key(ncbi, monkeypatch, tmp_path):
     assert run() == (first, {"requests": 2})
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        (429, ""),
-        (503, "later"),
-        (200, "<html>"),
-        (200, '{"error": "API rate limit exceeded"}'),
-        (200, '{"esearchresult": {"ERROR": "Search Backend failed"}}'),
-        (200, '{"esearchresult": {"idlist": [1]}}'),
-        (200, '{"esearchresult": {"idlist": ["\\ud800"]}}'),
-        (200, '{"esearchresult": {"idlist": ["1&db=other"]}}'),
-        (200, "[]"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "what_passes_is_tried_again"))
 def test_what_passes_is_tried_again(ncbi, tmp_path, fault):
     ncbi.faults += [fault, fault]
     search, time = make(ncbi, tmp_path)

@@ -4,6 +4,8 @@ from spacy_sapbert.augmentation.annotations import Annotation, FalseAbbreviation
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
+from ..cases import cases
+
 
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
@@ -27,51 +29,19 @@ def at(text, mention, *ids, name=""):
     return Annotation(start, start + len(mention), ids, name)
 
 
-@pytest.mark.parametrize(
-    ("text", "mention", "concept_id", "name", "kept"),
-    [
-        ("This aids growth.", "aids", "D1", "", False),
-        ("A hearing aid.", "aid", "D1", "AIDS", True),  # no name without its s
-        ("Died of AIDS.", "AIDS", "D1", "", True),
-        ("Had gout.", "gout", "D4", "", True),  # a name that is written small as well
-        ("For 3 ms only.", "ms", "D2", "MS", False),  # the annotator's name, of another vocabulary
-        ("Acquired immunodeficiency syndrome (aids); aids is", "aids", "D1", "", True),  # as the text defines it
-        ("heart failure", "heart failure", "D2", "", True),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "words_that_were_taken_for_abbreviations"))
 def test_words_that_were_taken_for_abbreviations(kb, text, mention, concept_id, name, kept):
     found = [at(text, mention, concept_id, name=name)]
     assert FalseAbbreviations(kb)(text, found) == (found if kept else [])
 
 
-@pytest.mark.parametrize(
-    ("text", "mention", "kept"),
-    [
-        ("This leads to cancer", "leads", False),
-        ("may lead\nto cancer", "lead", False),
-        ("exposure to lead in children", "lead", True),
-        ("a lead topic", "lead", True),
-        ("It fits the criteria", "fits", False),
-        ("febrile fits in childhood", "fits", True),
-        ("had fits and fever", "fits", True),
-        ("AIDS in Africa", "AIDS", True),
-        ("misleads to", "misleads", True),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "names_that_are_verbs"))
 def test_names_that_are_verbs(text, mention, kept):
     found = [at(text, mention, "D1")]
     assert Verbs()(text, found) == (found if kept else [])
 
 
-@pytest.mark.parametrize(
-    ("mention", "concept_id", "kept"),
-    [
-        ("failure, heart", "D2", False),
-        ("heart failure", "D2", True),
-        ("failure, kidney, chronic", "D3", True),  # there is no other form
-        ("heart, failure", "D2", True),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "enumerations_that_were_taken_for_inverted_names"))
 def test_enumerations_that_were_taken_for_inverted_names(kb, mention, concept_id, kept):
     text = f"Liver {mention} disease"
     found = [at(text, mention, concept_id)]
@@ -86,15 +56,7 @@ def test_the_longer_of_two_spans_is_kept(kb):
     assert Overlaps(kb)(text, found) == [found[3], found[0]]
 
 
-@pytest.mark.parametrize(
-    ("ids", "kept"),
-    [
-        (("D6", "D4"), "D4"),  # D4 is below D6
-        (("D5", "D4"), "D4"),  # and below D5 by way of its other id
-        (("D2", "D1"), "D1"),  # nothing is known: by id
-        (("D1", "D1"), "D1"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "of_equal_spans_the_lower_concept_is_kept"))
 def test_of_equal_spans_the_lower_concept_is_kept(kb, ids, kept):
     found = [at("gout", "gout", one) for one in ids]
     assert {one.ids for one in Overlaps(kb)("gout", found)} == {(kept,)}

@@ -106,9 +106,6 @@ def test_what_cannot_be_had_makes_room_for_the_next():
     assert search.fetched == ["lost", "7", "1", "2"]
 
 
-# --- the concepts to search for
-
-
 def document(*ids):
     return Document("1", "text", tuple(Mention(0, 4, "text", "Disease", (one,)) for one in ids))
 

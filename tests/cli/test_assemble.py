@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import shutil
 
 import pytest
@@ -89,13 +87,6 @@ def test_with_an_encoder(command, small_kb, tiny_encoder, output):
     assert (encoder.pooling, encoder.name.startswith(str(output))) == ("cls", True)
     assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
     assert len(list((output / "shared").glob("index-*/SQ8.faiss"))) == 1
-
-
-def test_encoding_shows_its_progress(command, tiny_encoder, tmp_path, output, monkeypatch):
-    new = build_knowledge_base([Record("X2", (Name("a name of this test", "preferred", "own"),))], tmp_path / "new.kb")
-    monkeypatch.setattr("spacy_sapbert.files.console.SECONDS_BETWEEN_LINES", 0)
-    finished = command("assemble", "-o", output, "--kb", new.path, "--encoder", tiny_encoder)
-    assert "1 of 1 names" in finished.err
 
 
 def test_behind_a_trained_pipeline(command, ner, small_kb, output):

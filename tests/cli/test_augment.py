@@ -100,13 +100,7 @@ def test_scarce_concepts_get_documents(run):
     provenance = docs["b:0"].user_data["provenance"]
     assert (provenance["pmid"], provenance["source"], provenance["annotator"]) == ("11", "a.jsonl", "concept_matcher")
     assert list(provenance["concepts"]) == ["D001943", "D001241", "D003550"]
-    assert counts["written"] == {
-        "documents": 3,
-        "augmented": 3,
-        "manual": 0,
-        "concepts": 4,
-        "searched_concepts": 4,
-    }
+    assert counts["written"] == {"documents": 3, "augmented": 3, "manual": 0, "concepts": 4, "searched_concepts": 4}
 
 
 def test_documents_of_evaluation_sets_are_not_written(run):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import json
 
@@ -88,8 +86,7 @@ def test_embed_what_cannot_be_read_or_written(run, encoder, tmp_path):
 def test_prune_to_a_file_of_names(run, encoder, tmp_path):
     (tmp_path / "names.txt").write_text("breast cancer\n\nzoster\n")
     result = run(
-        *("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", tmp_path / "names.txt"),
-        *("--layers", "1"),
+        *("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", tmp_path / "names.txt"), *("--layers", "1")
     )
     assert (result["names"], result["layers"]) == (2, [1])
     small = TransformerEncoder(str(tmp_path / "small"))

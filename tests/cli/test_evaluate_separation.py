@@ -27,13 +27,7 @@ def test_encoders_are_measured(command, make_encoder, pairs):
     assert "encoders" not in json.loads(command("evaluate", "components", "separation", *arguments[:2]).out)
 
 
-@pytest.mark.parametrize(
-    ("encoder", "options", "code"),
-    [
-        ("none", [], "E533"),
-        ("starter", ["--and", "none"], "E533"),
-    ],
-)
+@pytest.mark.parametrize(("encoder", "options", "code"), [("none", [], "E533"), ("starter", ["--and", "none"], "E533")])
 def test_what_cannot_be_done_is_reported(command, pairs, encoder, options, code):
     finished = command("evaluate", "components", "separation", encoder, pairs, *options)
     assert finished.status == 1

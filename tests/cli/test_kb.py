@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import json
 import shutil
@@ -120,9 +118,6 @@ def test_mentions_of_one_type(command, tmp_path):
     finished = command("kb", "build", "r.yaml", "-o", "a.kb")
     assert names_by_concept("a.kb")["D008094"] == ["Lithium [Li]"]
     assert counts(finished.err)["mentions of other types"] == 1
-
-
-# --- what cannot be built
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Recipes of `kb build`: UMLS, keys of formats, mappings, translations. All content is invented."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -49,8 +47,7 @@ def test_general_words_come_first_in_a_list_to_accept(command):
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("arguments", "error"),
-    [(["--also-in", "none.kb"], "[E504]"), (["--number", "-1"], "--number")],
+    ("arguments", "error"), [(["--also-in", "none.kb"], "[E504]"), (["--number", "-1"], "--number")]
 )
 def test_wrong_arguments(command, arguments, error):
     finished = command("kb", "check", "a.kb", *arguments)

@@ -1,7 +1,5 @@
 """`kb get`: downloads from a server on this machine, folders in place of a network, and what is recorded."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -115,9 +115,6 @@ def test_bad_options(kb, command, options, message):
     assert not Path("codes.tsv").exists()
 
 
-# --- link
-
-
 def also(command, folder, output, *options):
     finished = command("link", folder, "a.jsonl", "-o", output, "--also", "icd10cm,UMLS", *options)
     assert finished.status == 0, finished.err

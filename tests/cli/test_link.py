@@ -313,9 +313,6 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
         assert ids(record) == ["D001241"], line
 
 
-# --- outputs
-
-
 def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", "aspirin")
     names = ("o.html", "o.tsv", "o.csv", "o.pubtator", "o.jsonl", "o.xml", "o.bioc.json")

@@ -233,7 +233,7 @@ def test_codes(tmp_path, monkeypatch, run_page):
     (linked,) = srsly.read_jsonl("links.jsonl")
     codes = [link["codes"] for entity in linked["entities"] for link in entity["links"]]
     assert [(code["code"], code["predicate"], code["origin"]) for of_link in codes for code in of_link] == [
-        ("SNOMEDCT:254837009", None, "snomed.sssom.tsv, via C0006142"),
+        ("SNOMEDCT:254837009", None, "snomed.sssom.tsv, via C0006142")
     ]
     assert ",SNOMEDCT:1,skos:broadMatch," in Path("codes.csv").read_text()
     assert len(Path("codes.tsv").read_text().splitlines()) == 4

@@ -1,7 +1,5 @@
 """Paths that are too long, or lead to pipes and through links: a named error, or the file that is meant."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

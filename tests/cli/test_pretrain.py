@@ -1,14 +1,10 @@
-from __future__ import annotations
-
 import inspect
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -26,8 +22,6 @@ BLOCKS = [
     for path in (CONFIG, *map(CONFIG.with_name, OTHERS))
     for block in re.findall(r"(?m)^\[(pretrain.*)\]", path.read_text())
 ]
-# enough of a run to be killed in its midst
-LONG = {"pretrain.max_epochs": 60, "pretrain.checkpoint_every": 20, "pretrain.accumulate": 2}
 
 
 @pytest.fixture
@@ -74,12 +68,7 @@ def test_a_config_makes_an_encoder(command, arguments, tmp_path):
     assert (result["steps"], result["of"], result["finished"]) == (8, 8, True)
     assert re.search(r"step 4: loss \d\.\d{4}, \d+ pairs/s, [\d,]+ mined pairs, 0 minutes left", done.err)
     assert TransformerEncoder(str(output / "model-last")).encode(["cold"]).shape == (1, 32)
-    assert {path.name for path in output.iterdir()} == {
-        "checkpoint-8",
-        "config.cfg",
-        "log.jsonl",
-        "model-last",
-    }
+    assert {path.name for path in output.iterdir()} == {"checkpoint-8", "config.cfg", "log.jsonl", "model-last"}
 
 
 def test_the_config_is_kept_with_all_its_settings(command, arguments, tmp_path, pairs):
@@ -147,8 +136,7 @@ def is_plain(key, value):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultipleNegativesRanking"],
+    "name", ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultipleNegativesRanking"]
 )
 def test_every_loss_can_be_named(command, arguments, tmp_path, name):
     config = tmp_path / "loss.cfg"
@@ -284,38 +272,6 @@ def finish(process, seconds=180):
     return process.returncode, out, err
 
 
-def kill_after(process, log, lines, seconds=120):
-    """Kill a process, without a warning, when its log has so many lines."""
-    end = time.monotonic() + seconds
-    try:
-        while not log.is_file() or len(log.read_text().splitlines()) < lines:
-            assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < end
-            time.sleep(0.01)
-    finally:
-        process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_goes_on_as_if_nothing_had_been(arguments, tmp_path):
-    """Twice, somewhere after its first and after its third checkpoint; with dropout and two batches a step."""
-    status, _, err = finish(start(arguments(output="whole", **LONG)))
-    assert status == 0, err
-    log = tmp_path / "out" / "log.jsonl"
-    kill_after(start(arguments(**LONG)), log, 27)
-    assert any((tmp_path / "out").glob("checkpoint-*"))
-    kill_after(start(arguments("--resume", **LONG)), log, 71)
-    assert not (tmp_path / "out" / "model-last").exists()
-    status, out, err = finish(start(arguments("--resume", **LONG)))
-    assert status == 0, err
-    assert json.loads(out)["finished"]
-    assert losses(tmp_path / "out") == losses(tmp_path / "whole")
-    assert [step for step, _, _ in losses(tmp_path / "out")] == list(range(1, 121))
-    torch.testing.assert_close(weights(tmp_path / "out"), weights(tmp_path / "whole"), rtol=0, atol=0)
-
-
 def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -344,12 +300,3 @@ def test_two_processes_of_a_launcher_learn_as_one_does(arguments, tmp_path, laun
     assert (result["finished"], result["processes"]) == (True, 2)
     one, two = ({step: loss for step, loss, _ in losses(tmp_path / name)} for name in ("one", "two"))
     assert two == pytest.approx(one, abs=1e-4)
-
-
-@pytest.mark.slow
-def test_a_launcher_ends_all_where_one_fails(arguments):
-    """The pairs are broken."""
-    given = arguments(**{"paths.pairs": "nowhere.txt"})
-    status, _, err = finish(start(given, *LAUNCHERS["torchrun"], PORTS["torchrun"], free_port(), "-m"))
-    assert status == 1
-    assert "E120" in err

@@ -171,8 +171,6 @@ def test_the_table_of_what_was_learned():
     assert table.caption == "learned: 4 corrections, 2 names\nno longer as decided: [b]cold (no_mention)"
 
 
-# --- a new release
-
 OLD = [("X:1", "red fever"), ("X:2", "blue fever"), ("X:3", "rash"), ("X:4", "cough"), ("X:5", "cold")]
 NEW = "id\tname\talternative_ids\nX:9\tcrimson fever\tX:1|X:8\nX:10\tpale blue fever\tX:2\nX:11\tdark blue fever\tX:2\n"
 

@@ -227,8 +227,6 @@ def test_an_offset_that_is_no_number_costs_its_annotation_only(read, offset):
     assert report.broken == 1
 
 
-# --- composites and their parts
-
 SPANS = st.tuples(st.integers(0, 8), st.integers(0, 8), st.sampled_from(["", "CompositeMention", "IndividualMention"]))
 
 

@@ -40,10 +40,7 @@ def shown(spans):
 def test_predicted_documents_have_the_mentions_but_not_their_ids(nlp, path):
     for example in mention_corpus(path)(nlp):
         assert example.predicted.text == TEXT
-        assert shown(example.predicted.ents) == [
-            ("BRCA1", "Gene", ""),
-            ("breast and ovarian cancer", "Disease", ""),
-        ]
+        assert shown(example.predicted.ents) == [("BRCA1", "Gene", ""), ("breast and ovarian cancer", "Disease", "")]
         assert shown(example.reference.ents)[1] == ("breast and ovarian cancer", "Disease", "D001943|D010051")
 
 
@@ -85,9 +82,6 @@ def test_documents_are_read_as_spacy_reads_them(nlp, path):
 def test_a_file_that_is_none_is_reported(nlp, tmp_path):
     with pytest.raises(SapbertError, match="E120"):
         list(mention_corpus(str(tmp_path / "no.spacy"))(nlp))
-
-
-# --- long documents
 
 
 @pytest.fixture

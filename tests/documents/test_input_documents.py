@@ -184,19 +184,3 @@ def test_json_that_cannot_be_held_costs_its_line_only(folder, line):
     assert [document.text for document in documents] == ["b"]
     assert found.broken == 1
     assert "line 1: this is not JSON" in found.console.file.getvalue()
-
-
-VALUES = JSON.map(lambda value: json.dumps(value, ensure_ascii=False)) | st.sampled_from(["NaN", '"\\ud800"', "1e999"])
-RECORDS = st.lists(st.tuples(st.sampled_from(["text", "id", "title", "a"]), VALUES)).map(
-    lambda pairs: "{" + ", ".join(f'"{key}": {value}' for key, value in pairs) + "}"
-)
-
-
-@given(lines=st.lists(RECORDS | st.text()))
-def test_any_json_lines_are_read_or_reported(folder, lines):
-    text = "\n".join(lines).encode(errors="replace")
-    documents, found = read(folder / "lines", text, ReadOptions("jsonl"))
-    filled = [line for line in text.decode().split("\n") if line.removeprefix("\ufeff").strip()]
-    assert len(documents) + found.broken == len(filled)
-    for document in documents:
-        json.dumps([*document[:4], dict(document.meta)], ensure_ascii=False, allow_nan=False).encode()

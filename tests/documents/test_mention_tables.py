@@ -102,9 +102,6 @@ def test_a_mention_in_its_sentence_is_found(tmp_path_factory, rows):
         assert document.text[found.start : found.end] == found.text
 
 
-# --- AskAPatient and TwADR-L
-
-
 @pytest.fixture
 def written(tmp_path):
     def write(text, encoding="latin-1"):

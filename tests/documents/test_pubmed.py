@@ -254,9 +254,6 @@ def test_random_articles_are_read_back(tmp_path_factory, articles):
     assert problems.broken == len(articles) - len(wanted)
 
 
-# --- newer records
-
-
 @pytest.fixture
 def files(tmp_path):
     """A function that writes files into a folder, by their names."""

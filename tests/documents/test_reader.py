@@ -74,9 +74,6 @@ def test_a_path_that_cannot_be_read(tmp_path, read, path):
         list(read(tmp_path / path))
 
 
-# --- the documents of a split
-
-
 @pytest.fixture
 def listed(tmp_path):
     def write(text, pack=bytes):

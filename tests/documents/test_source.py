@@ -47,9 +47,6 @@ def test_located_spans_are_never_empty_nor_outside(text, start, end, surface):
     assert span is None or 0 <= span[0] < span[1] <= len(text)
 
 
-# --- passages
-
-
 PASSAGES = """\
 1|t|Cystic fibrosis (CF).
 1|a|It is common.

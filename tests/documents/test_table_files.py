@@ -119,9 +119,6 @@ def test_what_is_written_is_read(tmp_path_factory, rows, delimiter):
     assert all(document.doc_id == row[0] for document, row in zip(documents, wanted, strict=True) if row[0])
 
 
-# --- Parquet
-
-
 @pytest.fixture
 def write_parquet(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")

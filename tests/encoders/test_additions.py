@@ -1,7 +1,5 @@
 """Adapters, where the library is installed, and projections."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -134,9 +132,6 @@ def test_an_adapter_is_read_from_the_own_folder_only(make_encoder):
     (folder / "spacy_sapbert.json").write_text(json.dumps({"adapter": "../other"}))
     with pytest.raises(SapbertError, match=r"adapter\.safetensors in .*/adapter\b"):
         _ = TransformerEncoder(str(folder)).model
-
-
-# --- projections
 
 
 @pytest.fixture

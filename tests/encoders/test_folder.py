@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -32,9 +30,6 @@ def other(make_encoder):
 
 def entries(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-# --- where it is
 
 
 def test_the_encoder_of_a_saved_pipeline(encoder, other, tmp_path):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -64,9 +62,6 @@ def test_an_encoder_of_the_hub(tiny_encoder, tmp_path):
     assert (result["dtype"], result["pooling"]) == ("bfloat16", "mean")
     assert result["bytes"] == sum(path.stat().st_size for path in (tmp_path / "half").rglob("*") if path.is_file())
     assert result["fingerprint"] == encoder.fingerprint
-
-
-# --- vectors in a file
 
 
 TEXTS = ["Breast cancer", "cold", "breast cancer", "neoplasms", "z"]

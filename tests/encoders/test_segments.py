@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -78,9 +76,6 @@ def test_no_wordpiece_is_lost_and_none_is_too_many(encoder, tokenizer, words, da
     assert all((ids[0], ids[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id) for ids in cut)
     whole = [tokenizer(doc.text[start:end], add_special_tokens=False)["input_ids"] for start, end in sentences(doc)]
     assert [piece for ids in cut for piece in ids[1:-1]] == [piece for ids in whole for piece in ids]
-
-
-# --- vectors of documents
 
 
 TEXTS = ["Cold.", "Breast cancer of the neoplasms. Cold cancer\ncold cold cold.", "", "A cold. " * 12]

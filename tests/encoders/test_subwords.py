@@ -15,8 +15,7 @@ def rows_of(text, subwords=MANY):
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "ngrams"),
-    [("ab", 1, 2 + 1), ("gout", 1, 4 + 3 + 2), ("a b", 2, 2), ("", 0, 0)],
+    ("text", "words", "ngrams"), [("ab", 1, 2 + 1), ("gout", 1, 4 + 3 + 2), ("a b", 2, 2), ("", 0, 0)]
 )
 def test_a_word_is_one_row_and_so_is_each_ngram_with_its_blanks(text, words, ngrams):
     rows = np.array(rows_of(text))

@@ -151,4 +151,4 @@ def test_the_development_parts_of_public_corpora(data_dir, script, tmp_path, mon
     ncbi, s800 = result["corpora"].values()
     assert (ncbi["documents"], ncbi["mentions"], ncbi["concepts"]) == (100, 787, 11915)
     assert (s800["documents"], s800["mentions"], s800["concepts"]) == (89, 560, 9999)
-    assert [ncbi["r@1"], s800["r@1"]] == pytest.approx([82.2, 81.4], abs=1)
+    assert [ncbi["r@1"], s800["r@1"]] == pytest.approx([86.4, 86.6], abs=1)

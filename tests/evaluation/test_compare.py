@@ -103,9 +103,6 @@ def test_too_few_documents(write):
         compare_predictions(a, a)
 
 
-# --- the concepts of documents
-
-
 def ranking(doc_id, r, ap):
     return {"doc_id": str(doc_id), "gold": ["C1"], "ranked": [], "r@10": r, "r@5": 0.25, "ap": ap}
 
@@ -120,9 +117,6 @@ def test_rankings_of_documents(write):
     assert result["r@5"]["p"] == 1.0
     assert result["map"]["difference"] == 20.0
     assert result["map"]["low"] < 20.0 < result["map"]["high"]
-
-
-# --- pipelines
 
 
 def measured(doc_id, right, found, gold, ids=("C1",)):

@@ -12,11 +12,7 @@ from .conftest import ASPIRIN, CANCER, CF, document
 
 RIGHT = document("aspirin", ("aspirin", ASPIRIN, "Chemical"))
 WRONG = document("cancer", ("cancer", CF))
-FOLDS = [
-    Fold(0, [], [RIGHT]),
-    Fold(1, [], [RIGHT, WRONG]),
-    Fold(2, [], [RIGHT, WRONG, WRONG, WRONG]),
-]
+FOLDS = [Fold(0, [], [RIGHT]), Fold(1, [], [RIGHT, WRONG]), Fold(2, [], [RIGHT, WRONG, WRONG, WRONG])]
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.metrics.linking_accuracy import MentionScore
 from spacy_sapbert.types import Candidate, Document, LinkedPart, Mention, Name, Record
 
+from ..cases import cases
+
 WRONG = MentionScore(True, {1: False, 5: False, 20: False}, {1: False, 5: False}, False, ())
 # id, names with the preferred one first, parents
 VOCABULARY = [
@@ -67,30 +69,7 @@ def judge(kb):
     return run
 
 
-@pytest.mark.parametrize(
-    ("mention", "gold", "parts", "kind", "why"),
-    [
-        ("heart and lipoid nephrosis", "D4|D7", [("heart and lipoid nephrosis", "D6 D7")], "composite", "not split"),
-        ("heart/lipoid disease", "D4", [("heart", "D4"), ("lipoid disease", "D7 D6")], "composite", "2 parts"),
-        ("MVS", "D12", [("MVS", "D13 D12")], "abbreviation", "'MVS' was looked up"),
-        ("B-C patients", "D2", [("B-C patients", "D13 D2")], "abbreviation", "'B-C'"),
-        ("CHD", "D4", [("CHD", "D5 D4")], "abbreviation", "'CHD'"),
-        ("cold", "D8", [("cold", "D9 D8")], "homonym", "Cold Temperature (D9) and of Cold (D8)"),
-        ("familial breast cancers", "D2", [("familial breast cancers", "D3 D2")], "contextual", "not of Breast Neo"),
-        ("breast cancer", "D3", [("breast cancer", "D2 D3")], "contextual", "name of Breast Neoplasms (D2)"),
-        ("nephrosis", "D6", [("nephrosis", "D7 D4")], "incomplete synset", "not among the first 20 candidates"),
-        ("renal troubles", "D6", [("renal troubles", "D7 D6")], "incomplete synset", "has a word similar to one of"),
-        ("renal troubles", "D6", [("renal troubles", "")], "incomplete synset", "Kidney Diseases (D6)"),
-        ("inborn heart trouble", "D5", [("inborn heart trouble", "D4 D5")], "hypernym", "Diseases (D4) is an ancestor"),
-        ("breast lump", "D3", [("breast lump", "D1 D3")], "hypernym", "Neoplasms (D1) is an ancestor"),
-        ("all cancers", "D1", [("all cancers", "D3 D1")], "hyponym", "Breast Cancer, Familial (D3) is a descendant"),
-        ("cancers of all", "ALT:1", [("cancers of all", "D3 D1")], "hyponym", "descendant of Neoplasms (D1)"),
-        ("nephrosis", "D7", [("nephrosis", "D6 D7")], "overlapping", "'Nephrosis, Lipoid' has all words of 'nephros"),
-        ("big lipoid nephrosis", "D7", [("big lipoid nephrosis", "D6 D7")], "overlapping", "big lipoid nephrosis' has"),
-        ("thrombotic", "D10", [("thrombotic", "D11 D10")], "other", "'Thrombosis' of the right concept scored 0.8900"),
-        (" ", "D10", [], "other", "not a span of tokens"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "every_class"))
 def test_every_class(judge, mention, gold, parts, kind, why):
     line = judge(mention, gold, *parts)
     assert line["class"] == kind
@@ -173,9 +152,6 @@ def test_circles_of_parents_end(tmp_path):
     part = LinkedPart("a name", None, (Candidate("B", 0.9, "name B"), Candidate("A", 0.8, "name A")))
     report(LinkedMention("1", Mention(0, 1, "a name", "D", ("A",)), None, (part,)), WRONG)
     assert lines[0]["relation"] == "ancestor"
-
-
-# --- a corpus
 
 
 @pytest.fixture

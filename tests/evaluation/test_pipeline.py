@@ -203,9 +203,6 @@ def test_a_pipeline_that_finds_nothing(small_kb, documents):
     assert result["ner"]["f1"] == result["document_id"]["f1"] == 0.0
 
 
-# --- agreement with `spacy evaluate`
-
-
 def scores_of_spacy(nlp, documents, folder):
     """What `python -m spacy evaluate` gives on the corpus that `convert` makes."""
     nlp.to_disk(folder / "pipeline")

@@ -1,7 +1,5 @@
 """Files that are made to exhaust memory. The bounds are lowered, so that small files pass them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -19,12 +17,7 @@ from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import opening
-from spacy_sapbert.files.opening import (
-    STDIN,
-    bounded,
-    open_text,
-    open_unpacked,
-)
+from spacy_sapbert.files.opening import STDIN, bounded, open_text, open_unpacked
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
 LONG = 100_000
@@ -185,9 +178,6 @@ def test_spacy_files(tmp_path, small_files):
     path.write_bytes(zlib.compress(b"\0" * 5_000_000))
     with pytest.raises(SapbertError, match=r"E586.*a\.spacy"):
         list(read_docbin(path))
-
-
-# --- the stream
 
 
 def test_the_bytes_stay_the_same(tmp_path, short_lines):

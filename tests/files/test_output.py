@@ -1,7 +1,5 @@
 """An output is written completely or not at all, and never over an input."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

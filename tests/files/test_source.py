@@ -1,7 +1,5 @@
 """A file, its lines and its broken records, whoever reads it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

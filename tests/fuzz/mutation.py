@@ -3,8 +3,6 @@
 A change depends only on the input and the random numbers, so it can be made again.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 import stat
@@ -21,6 +19,8 @@ from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts
 from spacy_sapbert.retrieval.concepts import ConceptSet
 from spacy_sapbert.types import Concept, Name, Record
+
+from ..cases import cases
 
 RECORD = Record(
     "D1",
@@ -106,12 +106,7 @@ def test_records_of_one_id_become_one_concept(tmp_path):
 
 
 def test_empty_names_are_counted_and_the_rest_is_kept(tmp_path):
-    kb, counts = built(
-        tmp_path / "a.kb",
-        record("D1", "whole", " ", ""),
-        record("D3"),
-        record("D4", "\U0001f9ec gene"),
-    )
+    kb, counts = built(tmp_path / "a.kb", record("D1", "whole", " ", ""), record("D3"), record("D4", "\U0001f9ec gene"))
     assert list(kb.names()) == ["whole", "\U0001f9ec gene"]
     assert kb.get("D1").canonical_name == "whole"
     assert counts == {"empty names": 2, "concepts without a name": 1}
@@ -385,18 +380,7 @@ def test_cross_references_merge_only_where_they_are_asked_to(tmp_path, merge_xre
     assert counts.get("concepts merged into an earlier one by mappings", 0) == 4 - len(left.split())
 
 
-@pytest.mark.parametrize(
-    ("second", "merges"),
-    [
-        (("HP:1", "grey fever", "hpo", "Phenotype"), True),  # the same preferred name
-        (("HP:1", "ashen fever", "hpo", "Phenotype", "D000001"), True),  # a cross-reference of one side
-        (("HP:1", "ashen fever", "hpo", "Phenotype", "OMIM:1"), True),  # to an alternative id
-        (("D000002", "Grey fever", "other", "Disease"), False),  # one vocabulary gives both ids
-        (("X:1", "grey fever", "mesh", ""), False),  # one source has the name twice
-        (("X:1", "Grey Fever", "taxa", "Species"), False),  # a species is no disease
-        (("X:1", "Grey Fever", "table", ""), False),  # nothing is known of its type
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "sources_share_concepts"))
 def test_sources_share_concepts(tmp_path, second, merges):
     concept_id, name, source, type, *xrefs = second
     other = Record(concept_id, (Name(name, "preferred", source),), types=(type,) * bool(type), xrefs=tuple(xrefs))
@@ -496,9 +480,6 @@ def test_any_mappings(ids, equal):
         assert sum(counts.values()) == len(ids) - len(expected)
 
 
-# --- mentions
-
-
 def test_mentions_count_their_annotations_and_find_concepts_by_any_id(tmp_path):
     with new_knowledge_base(tmp_path / "a.kb") as builder:
         builder.add(record("A", "a", alternative_ids=("C",)))
@@ -508,11 +489,7 @@ def test_mentions_count_their_annotations_and_find_concepts_by_any_id(tmp_path):
         assert builder.names_of("C") == ["a", "b", "m"]
         assert builder.names_of("X") == []
         builder.finish({})
-    assert builder.counts == {
-        "mentions added": 3,
-        "mentions whose id is not in the vocabulary": 1,
-        "empty names": 1,
-    }
+    assert builder.counts == {"mentions added": 3, "mentions whose id is not in the vocabulary": 1, "empty names": 1}
     kb = KnowledgeBase(tmp_path / "a.kb")
     rows = zip(kb.name_concepts.names, kb.name_concepts.concepts, kb.name_concepts.annotations, strict=True)
     matching_entries = [(kb.name(int(name)), kb.concept_id(int(concept)), count) for name, concept, count in rows]

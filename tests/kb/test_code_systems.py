@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -151,8 +149,6 @@ def test_every_code_is_in_the_vocabulary_or_in_a_mapping(xrefs, rows, tmp_path):
                 assert frozenset((via or record.concept_id, code.code)) in edges
                 assert not via or via in record.xrefs or frozenset((record.concept_id, via)) in edges
 
-
-# --- mappings
 
 HEAD = "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\n"
 MAPPINGS = f"# mapping_set_id: a\n{HEAD}" + (

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -10,6 +8,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.curation import Curation, Hierarchy, curate
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Name, Record
+
+from ..cases import cases
 
 
 def record(concept_id, parents=(), alternative_ids=(), types=(), sources=("test",)):
@@ -38,19 +38,7 @@ def taken(*sources, **fields):
     return [record.concept_id for record in records], dict(+counts), records
 
 
-@pytest.mark.parametrize(
-    ("fields", "ids"),
-    [
-        ({}, ["A:1", "A:2", "A:3", "A:4", "B:1", "B:2"]),
-        ({"below": ["A:2"]}, ["A:2", "A:4", "B:1", "B:2"]),
-        ({"below": ["A:20", "B:2"]}, ["A:2", "A:4", "B:2"]),
-        ({"below": ["A:1"], "without": ["A:3"]}, ["A:1", "A:2", "B:1", "B:2"]),
-        ({"without": ["A:2", "B:1"]}, ["A:1", "A:3"]),
-        ({"types": ["T1", "T2"]}, ["A:3", "A:4"]),
-        ({"without_types": ["T1"]}, ["A:1", "A:2", "A:4", "B:1", "B:2"]),
-        ({"sources": ["other"]}, ["A:4"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "what_is_taken"))
 def test_what_is_taken(fields, ids):
     assert taken(ONE, OTHER, **fields)[0] == ids
 

@@ -1,7 +1,5 @@
 """Downloads from a server on this machine: whole, cut off, refused, redirected."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest
@@ -67,9 +65,6 @@ def test_no_server(web_server, path):
         download(f"{web_server.address}/x.obo", path)
 
 
-# --- redirects and proxies
-
-
 def test_a_redirect_to_another_host(web_server, path):
     elsewhere = web_server.address.replace("127.0.0.1", "localhost")
     web_server.answers["/a"] = lambda handler: web_server.send(handler, b"", 302, Location="/b")
@@ -93,9 +88,6 @@ def test_a_redirect_without_encryption(path, monkeypatch):
     with pytest.raises(SapbertError, match=r"E112.*to http://other\.example/x\.obo, which is not encrypted"):
         download("https://safe.example/x.obo", path)
     assert not path.exists()
-
-
-# --- web pages
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 
@@ -11,6 +9,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.curation import Curation, curate, expression_test
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Name, Record
+
+from ..cases import cases
 
 
 def record(concept_id, parents=(), alternative_ids=()):
@@ -31,22 +31,7 @@ SNOMED = [
 OTHER = [record("D:9"), record("D:1", ["D:9"])]
 
 
-@pytest.mark.parametrize(
-    ("expression", "ids"),
-    [
-        ("1", "1"),
-        ("<< 2", "24"),
-        ("<20 |two|", "4"),
-        ("> 4", "123"),
-        (">> 4 |a < b|", "1234"),
-        ("* MINUS << 2", "13"),
-        ("<< 2 AND << 3", "4"),
-        ("<<2,<<3", "4"),
-        ("2 or 3 OR SNOMEDCT:4", "234"),
-        ("(<<1 MINUS (2 OR 3)) AND <1", "4"),
-        ("<< SCTID:1 MINUS 1", "234"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "expressions"))
 def test_expressions(expression, ids):
     sources = [lambda report: SNOMED, lambda report: OTHER]
     counts = Counter()

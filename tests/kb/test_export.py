@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -152,11 +150,7 @@ def test_values_that_would_be_split_are_counted(tmp_path):
     names = (Name("one", "preferred", "MEDIC"),)
     kb = build_knowledge_base([Record("D1", names, ("A|B",), ("T|U", "V\tW"), "de\nfin", ("P|",))], tmp_path / "a.kb")
     back, left_out, _ = round_trip(kb, "table", tmp_path)
-    assert left_out == {
-        "alternative ids that hold |": 1,
-        "types that hold |": 1,
-        "parents that hold |": 1,
-    }
+    assert left_out == {"alternative ids that hold |": 1, "types that hold |": 1, "parents that hold |": 1}
     assert all_concepts(back)[0][2:] == ((), ("V W",), "de fin", (), ())
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -26,33 +24,13 @@ from spacy_sapbert.kb.ids import (
 )
 from spacy_sapbert.kb.readers.ontology import curie, has_prefix
 
+from ..cases import cases
+
 TABLE = json.loads(Path(ids.__file__).with_name("prefixes.json").read_text(encoding="utf-8"))
 
 
 # the first of each row is the canonical form
-@pytest.mark.parametrize(
-    "spellings",
-    [
-        ["D009369", "MESH:D009369", "MSH:D009369"],
-        ["C565588", "MeSH:C565588"],
-        ["C0012634", "UMLS:C0012634", "UMLS_CUI:C0012634"],
-        ["D1", "mesh: D1", "UMLS:MESH:D1"],
-        ["OMIM:145250", "omim:145250", " OMIM:145250 ", "MIM:145250"],
-        ["DOID:1612", "doid:1612"],
-        ["HP:0000118", "hp:0000118", "hpo:0000118"],
-        ["Orphanet:558"],
-        ["ORPHA:558"],
-        ["NCBITaxon:9606", "ncbitaxon:9606"],
-        ["SNOMEDCT:22298006", "SNOMEDCT_US:22298006", "sctid:22298006"],
-        ["RXNORM:161", "rxcui:161"],
-        ["LOINC:2345-7", "LNC:2345-7"],
-        ["NCIT:C3262", "NCI:C3262"],
-        ["MEDDRA:10022016", "MEDRA:10022016"],
-        ["HGNC:5", "HGNC:HGNC:5", "hgnc:hgnc:HGNC:5"],
-        ["X:x:1", "x:x:1"],
-        ["", "mesh:"],
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "canonical_form"))
 def test_canonical_form(spellings):
     assert [canonical_id(spelling) for spelling in spellings] == spellings[:1] * len(spellings)
 

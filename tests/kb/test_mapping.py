@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 
 import pytest
@@ -207,10 +205,7 @@ def rows_of(path, text, **kwargs):
 
 def test_rows_of_sssom(tmp_path):
     rows, report = rows_of(tmp_path / "a.tsv", ROWS)
-    assert rows == [
-        ("DOID:1", "skos:exactMatch", "C0000001"),
-        ("DOID:2", "skos:broadMatch", "D000001"),
-    ]
+    assert rows == [("DOID:1", "skos:exactMatch", "C0000001"), ("DOID:2", "skos:broadMatch", "D000001")]
     assert report.rows_dropped == {"Not skos:closeMatch": 1, "a text without an id": 1, "no term found": 1, "broken": 2}
     assert [(line, reason) for _, line, reason, _ in report.problems] == [(8, "no predicate_id"), (9, "no object_id")]
 

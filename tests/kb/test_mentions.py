@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from spacy_sapbert.kb.build import new_knowledge_base
@@ -139,9 +137,6 @@ def test_more_than_four_ids_stay_in_order(added):
     assert names["D001943"] == ["ovarian cancer"]
     names, _ = added(document("four things", ("four things", ids.rpartition("|")[0], parts[:4])))
     assert names["D001943"] == ["breast cancer"]
-
-
-# --- joining a knowledge base that is there
 
 
 def with_mentions(vocabulary, path, *batches):

@@ -1,7 +1,5 @@
 """The catalog of vocabularies: its data, and how recipes are found."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -56,10 +54,7 @@ def test_the_recipes_of_the_project(path):
     assert {source.format for source in recipe.sources} <= set(READERS)
 
 
-@pytest.mark.parametrize(
-    ("name", "similar"),
-    [("drugbank", "drugbank-open"), ("hp", "hpo"), ("monod", "mondo")],
-)
+@pytest.mark.parametrize(("name", "similar"), [("drugbank", "drugbank-open"), ("hp", "hpo"), ("monod", "mondo")])
 def test_an_unknown_name_suggests_others(name, similar):
     with pytest.raises(NotFoundError, match=rf"Similar ones are: .*{similar}.*kb get` shows"):
         find_recipe(name)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections import Counter
 
@@ -41,9 +39,6 @@ def test_unknown_types_and_groups():
         find_types(groups=["Disorder"])
     with pytest.raises(ChoiceError, match=r"'\?' is not a semantic type"):
         find_types(["?"])
-
-
-# --- the hierarchy
 
 
 def test_every_semantic_type_is_there_once():

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sys
 import threading
 from itertools import product
@@ -315,11 +313,7 @@ def last_digit(score):
     return pytest.approx(score, abs=1.1e-5)
 
 
-UNIT = [
-    *(np.array(signs) / 2 for signs in product((-1, 1), repeat=4)),
-    *np.eye(4),
-    *-np.eye(4),
-]
+UNIT = [*(np.array(signs) / 2 for signs in product((-1, 1), repeat=4)), *np.eye(4), *-np.eye(4)]
 """Vectors of unit length whose inner products are multiples of a quarter, without rounding: ties are many."""
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys
@@ -326,8 +324,6 @@ def test_weighing_for_a_while(linker):
     assert linker.stored_parameters is stored
     assert linker.settings == LinkerSettings()
 
-
-# --- without spaCy
 
 ALONE = """
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path
@@ -16,13 +14,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.stop_names import StopNameRules
 from spacy_sapbert.linking import name_index, name_matcher
-from spacy_sapbert.linking.name_matcher import (
-    LONGEST_MODIFIER,
-    MAX_WORDS,
-    NameMatch,
-    NameMatcher,
-    name_hashes,
-)
+from spacy_sapbert.linking.name_matcher import LONGEST_MODIFIER, MAX_WORDS, NameMatch, NameMatcher, name_hashes
 from spacy_sapbert.text.common_words import common_words
 from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.words import acronym_hash, is_acronym, read_words

@@ -49,11 +49,7 @@ def part(*candidates, text="hay fever"):
 
 
 def test_the_candidate_with_the_better_difference_comes_first():
-    first, second, third = (
-        graded("A", 0.9, "Severe hay fever"),
-        graded("B", 0.8, "Fever"),
-        graded("C", 0.1, "x"),
-    )
+    first, second, third = (graded("A", 0.9, "Severe hay fever"), graded("B", 0.8, "Fever"), graded("C", 0.1, "x"))
     (judged,) = judge([part(first, second, third)])
     assert [candidate.concept_id for candidate in judged.candidates] == ["B", "A", "C"]
     assert [candidate.probability for candidate in judged.candidates] == [0.6923, 0.0769, None]
@@ -129,9 +125,7 @@ def test_what_the_candidates_leave_is_the_probability_of_a_missing_concept():
 
 
 @pytest.mark.parametrize(
-    ("score", "ranker"),
-    [(0.99, RANKER), (0.9, RANKER._replace(margin=3.0))],
-    ids=["the text is a name", "margin"],
+    ("score", "ranker"), [(0.99, RANKER), (0.9, RANKER._replace(margin=3.0))], ids=["the text is a name", "margin"]
 )
 def test_the_first_candidate_stays_first(score, ranker):
     before = part(graded("A", score, "Severe hay fever"), graded("B", 0.8, "Fever"))
@@ -198,9 +192,6 @@ def test_the_rankers_in_the_package_fit_its_encoder_and_ngrams(small_kb, tiny_en
     assert ranker_for(ngrams, RANKER).sparse_share == 1.0  # a trained one of other scores
     assert ranker_for(open_generator(small_kb, None, sparse=True, text_normalizer="lower")) is None
     assert ranker_for(open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=True)) is None
-
-
-# --- the linker
 
 
 @pytest.fixture

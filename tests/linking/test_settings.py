@@ -74,9 +74,6 @@ def test_linkers_share_no_block():
     assert other == LinkerSettings()
 
 
-# --- fitted values
-
-
 def test_what_is_saved_is_loaded(tmp_path):
     fitted = LinkerParameters(sparse_weight=0.75, threshold=0.5, annotated={"D1": 3, "OMIM:2": 1}, prior_weight=0.2)
     fitted.save(tmp_path)

@@ -43,13 +43,7 @@ def test_the_earlier_rule_decides(stronger, weaker):
 
 
 evidence = st.lists(
-    st.builds(
-        TieEvidence,
-        st.text("ABC", min_size=1),
-        st.integers(0, 2),
-        *[st.booleans()] * 5,
-        st.integers(1, 3),
-    ),
+    st.builds(TieEvidence, st.text("ABC", min_size=1), st.integers(0, 2), *[st.booleans()] * 5, st.integers(1, 3)),
     unique_by=lambda entry: entry.concept_id,
     min_size=2,
     max_size=5,

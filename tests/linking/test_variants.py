@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from spacy_sapbert.linking.settings import SelectionSettings
@@ -287,9 +285,6 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
     part = select_part(candidates, MentionVariants("deaths", name="Death"))
     assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
     assert select_part(candidates, MentionVariants("Death", name="deaths")).candidates[0].concept_id == "D003643"
-
-
-# --- corrections
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from spacy_sapbert.metrics.linking_accuracy import (
     summarize,
 )
 
+from ..cases import cases
+
 A, B, C, D = ({letter} for letter in "ABCD")
 
 
@@ -54,22 +56,7 @@ def test_strict_pairs_parts_and_concepts_where_a_greedy_choice_would_not():
     assert not strict_at(2, [A, B, D], [[A, C], [A, C], [D]])
 
 
-@pytest.mark.parametrize(
-    ("gold", "parts", "first", "second"),
-    [
-        ("A", [["A", "C"]], True, True),
-        ("A", [["C", "A"]], False, True),
-        ("AB", [["A"]], True, True),  # any of several gold concepts
-        ("AB", [["A"], ["B"]], False, False),  # several concepts at one rank
-        ("AB", [["A", "B"], ["A", "C"]], True, True),
-        ("AB", [["A", "B"], ["B", "B"]], False, True),
-        ("A", [["C", "B"], ["C"]], False, False),
-        ("A", [["C"], ["B", "A"]], False, True),
-        ("", [["A"]], False, False),
-        ("A", [[]], False, False),
-        ("A", [], False, False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "belbs_strict_recall_takes_one_concept_for_each_rank"))
 def test_belbs_strict_recall_takes_one_concept_for_each_rank(gold, parts, first, second):
     assert belb_at(1, set(gold), parts) == first
     assert belb_at(2, set(gold), parts) == second

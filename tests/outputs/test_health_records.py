@@ -10,6 +10,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.health_records import COLUMNS
 from spacy_sapbert.outputs.writers import write_records
 
+from ..cases import cases
+
 NOTE = "Fever, 😀 no rash; mother had flu. Aspirin, BRCA1."
 LINK = {
     **dict.fromkeys(("score", "probability", "long_form", "reason", "tie", "runner_up", "rejected")),
@@ -144,20 +146,7 @@ def test_resources_by_type_and_assertion(bundle):
     assert [part.get("valueInteger") for part in place["extension"]] == [None, 12, 4]
 
 
-@pytest.mark.parametrize(
-    ("flags", "label", "section", "wanted"),
-    [
-        ([], "Disease", None, ("Condition", "confirmed", "active")),
-        (["negated"], "T047", None, ("Condition", "refuted", "inactive")),
-        (["uncertain"], "disorder", None, ("Condition", "provisional", "active")),
-        (["historical"], "DISEASE", None, ("Condition", "confirmed", "inactive")),
-        ([], "Chemical", "allergies", ("AllergyIntolerance", "confirmed", "active")),
-        (["negated"], "Chemical", "allergies", ("AllergyIntolerance", "refuted", "inactive")),
-        (["negated"], "T121", None, ("MedicationStatement", "not-taken", None)),
-        ([], "Chemical", "medications", ("MedicationStatement", "active", None)),
-        (["uncertain"], "T184", None, ("Observation", "final", None)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "the_state_of_a_statement"))
 def test_the_state_of_a_statement(bundle, flags, label, section, wanted):
     _, resource, _ = bundle(record(entity("flu", "X:1", label, flags, section)))
     verified = resource.get("verificationStatus", {}).get("coding", [{}])[0].get("code")
@@ -177,9 +166,6 @@ def test_documents_of_one_id_have_ids_of_their_own(bundle):
     assert bundle() == []
     resources = bundle(*[record(ENTITIES["flu"])] * 2)
     assert len({resource["id"] for resource in resources}) == len(resources) == 6
-
-
-# --- phenopackets
 
 
 def test_a_phenopacket_has_terms_of_hpo(write):

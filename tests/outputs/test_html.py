@@ -224,9 +224,6 @@ def test_addresses_of_concepts(concept_id, address):
     assert concept_url(concept_id) == address
 
 
-# --- displaCy
-
-
 @pytest.fixture
 def doc():
     doc = NLP("breast and ovarian cancer, a rare thing and a zebra")

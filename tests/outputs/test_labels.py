@@ -4,21 +4,10 @@ import pytest
 
 from spacy_sapbert.outputs.pages import N_COLORS, LabelColors, display_label, display_type
 
+from ..cases import cases
 
-@pytest.mark.parametrize(
-    ("label", "shown"),
-    [
-        ("disease_ontology", "Disease Ontology"),
-        ("DISEASE", "Disease"),
-        ("DNA", "DNA"),
-        ("CellLine", "Cell Line"),
-        ("DiseaseOrPhenotypicFeature", "Disease Or Phenotypic Feature"),
-        ("Disease or Syndrome", "Disease or Syndrome"),
-        ("", "No label"),
-        ("_", "No label"),
-        ("<b>", "<b>"),
-    ],
-)
+
+@pytest.mark.parametrize(*cases(__file__, "a_label_is_shown_as_words"))
 def test_a_label_is_shown_as_words(label, shown):
     assert display_label(label) == shown
 

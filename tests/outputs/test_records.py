@@ -12,6 +12,8 @@ from spacy_sapbert.pipeline.attributes import set_assertion, set_concepts, set_l
 from spacy_sapbert.text.snippets import REACH, part_offsets, snippet
 from spacy_sapbert.types import Alternative, Document, DocumentConcept, Link, Mention
 
+from ..cases import cases
+
 NLP = spacy.blank("en")
 LONG = "She was seen in the clinic of the town for the treatment of her long-standing "
 
@@ -41,19 +43,7 @@ def test_a_snippet_is_a_short_line_with_the_mention(before, mention, after):
         assert " ".join(f"[{mention}]".split()) in shown
 
 
-@pytest.mark.parametrize(
-    ("mention", "part", "pieces"),
-    [
-        ("Breast and ovarian cancer", "breast cancer", ["Breast", "cancer"]),
-        ("Breast and ovarian cancer", "ovarian cancer", ["ovarian cancer"]),
-        ("cancer of the breast and cancer of the ovary", "cancer of the ovary", ["cancer of the ovary"]),
-        ("breast/ovarian cancer", "breast cancer", ["breast", "cancer"]),
-        ("BRCA", "breast cancer", []),
-        ("cancer, breast", "breast cancer", []),
-        ("a b", "", []),
-        ("", "a", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "pieces_of_a_part"))
 def test_pieces_of_a_part(mention, part, pieces):
     assert [mention[start:end] for start, end in part_offsets(mention, part)] == pieces
 

@@ -137,8 +137,6 @@ def cells_of(some, clean):
         ]
 
 
-# --- codes of other vocabularies
-
 SYSTEMS = ["ICD10CM", "=S,\t"]
 
 

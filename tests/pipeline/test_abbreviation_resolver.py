@@ -10,6 +10,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
 from spacy_sapbert.types import Name, Record
 
+from ..cases import cases
+
 TEXT = "Cystic fibrosis (CF) and MI. CF patients."
 
 
@@ -26,11 +28,7 @@ def forms(doc: Doc) -> "list[tuple[str, str, bool]]":
     return [(short, getattr(long, "text", long), isinstance(long, Span)) for short, long in long_forms]
 
 
-EXPECTED = [
-    ("CF", "Cystic fibrosis", True),
-    ("MI", "myocardial infarction", False),
-    ("CF", "Cystic fibrosis", True),
-]
+EXPECTED = [("CF", "Cystic fibrosis", True), ("MI", "myocardial infarction", False), ("CF", "Cystic fibrosis", True)]
 
 
 def test_uses_and_long_forms(nlp):
@@ -96,9 +94,6 @@ def test_result_does_not_depend_on_the_tokenizer(nlp, words):
     assert [(short.strip("()"), *rest) for short, *rest in forms(resolver(doc))] == EXPECTED
 
 
-# --- round trips
-
-
 # short forms that a config file could not hold as keys
 KNOWN = {"TNF-alpha": "a", "[Ca2+]i": "b", "a=b": "c", "E. coli": "d", "α-GT": "e"}
 
@@ -156,23 +151,7 @@ def notes(tmp_path_factory) -> Language:
     return nlp
 
 
-@pytest.mark.parametrize(
-    ("text", "links"),
-    [
-        ("PE on chest CT.", [("PE", "P:2", "pulmonary embolism")]),
-        ("PE: lungs clear.", []),
-        ("History of CVA.", [("CVA", "P:3", "stroke")]),  # another name of the sense
-        ("Follow up with PCP. LAD stent.", []),  # the vocabulary has neither
-        ("PLAN\nRest.", []),
-        ("He has FEVER and CHILLS, as well.", [("FEVER", "P:10", None), ("CHILLS", "P:11", None)]),  # the word itself
-        ("Severe MR.", []),  # a longer name of a rarer sense is not meant
-        ("Left breast CA.", [("breast CA", "P:7", "breast cancer")]),
-        ("acute PE on CT.", [("acute PE", "P:8", "acute pulmonary embolism")]),
-        ("new\nCA 3", []),
-        ("No F/C today.", [("F/C", "P:10", None), ("F/C", "P:11", None)]),
-        ("IgA deficiency.", [("IgA deficiency", "P:6", None)]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "clinical_short_forms"))
 def test_clinical_short_forms(notes, text, links):
     found = [(mention.text, link) for mention in notes(text).ents for link in mention._.links]
     assert [(written, link.concept_id, link.long_form) for written, link in found] == links

@@ -15,73 +15,8 @@ import spacy_sapbert.pipeline.assertion_detector as module
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.pipeline.attributes import get_assertion, register, set_assertion
 
-# [mention/its flags]
-RIGHT = [
-    "No evidence of [pneumonia/negated].",
-    "Denies [chest pain/negated].",
-    "Father had [colon cancer/family].",
-    "The patient has [asthma].",
-    "She was admitted with acute [myocardial infarction] and [heart failure].",
-    "There is no [pleural effusion/negated] or [pneumothorax/negated].",
-    "The wound is healing without [infection/negated].",
-    "He does not have [diabetes mellitus/negated].",
-    "The biopsy was negative for [carcinoma/negated].",
-    "[Pulmonary embolism/negated] was ruled out by CT angiography.",
-    "He has [hypertension], but no [edema/negated].",
-    "No [fever/negated]; however, the [cough] persists.",
-    "The patient is free of [seizures/negated] on treatment.",
-    "No longer complains of [headache/negated].",
-    "No change in the size of the [goiter].",
-    "Not only [anemia] but also [thrombocytopenia] was found.",
-    "Gram-negative [sepsis] was treated with meropenem.",
-    "Mother with [breast cancer/family], diagnosed at 45.",
-    "His brother died of [leukemia/family].",
-    "Family history is positive for [diabetes mellitus/family] and [hypertension/family].",
-    "There is no family history of [colon cancer/negated,family].",
-    "The patient's sister has [lupus/family], but he has [psoriasis].",
-    "Her son brought her to the clinic because of [confusion].",
-    "Two paternal uncles had [Parkinson disease/family].",
-    "The grandmother suffered from [dementia/family].",
-    "History of [stroke/historical] in 2009.",
-    "Past medical history is significant for [asthma/historical] and [gout/historical].",
-    "Status post [appendicitis/historical] ten years ago.",
-    "He was treated for [tuberculosis/historical] as a child.",
-    "Previous [myocardial infarction/historical] in 2015, now with [atrial fibrillation].",
-    "She had [hepatitis/historical] in the past.",
-    "Prior [pancreatitis/historical] resolved without complications.",
-    "No history of [epilepsy/negated].",
-    "The patient has a long history of [migraine].",
-    "Possible [pneumonia/uncertain] in the left lower lobe.",
-    "The findings suggest [sarcoidosis/uncertain].",
-    "Suspected [appendicitis/uncertain].",
-    "CT is needed to rule out [pulmonary embolism/uncertain].",
-    "The rash is probably [psoriasis/uncertain].",
-    "[Tuberculosis/uncertain] cannot be excluded.",
-    "Differential diagnosis includes [lymphoma/uncertain] and [sarcoidosis/uncertain].",
-    "The lesion may represent [melanoma/uncertain].",
-    "It is unclear whether she has [endometriosis/uncertain].",
-    "Return to the hospital if you develop [fever/hypothetical].",
-    "Come back in case of [bleeding/hypothetical] or severe [pain/hypothetical].",
-    "She takes aspirin to prevent [stroke/hypothetical].",
-    "Screening for [breast cancer/hypothetical] is recommended every two years.",
-    "The patient is at risk of [osteoporosis/hypothetical].",
-    "Patients were given a vaccine against [influenza/hypothetical].",
-    "Patients with [type 2 diabetes] had a higher rate of [retinopathy] than controls.",
-    "Mutations of this gene may cause [cystic fibrosis/uncertain].",
-    "Mice without the receptor did not develop [obesity/negated].",
-    "If [hypotension/hypothetical] occurs, the infusion is stopped.",
-    "Neither [vomiting/negated] nor [diarrhea/negated] was reported.",
-    "[Jaundice/negated] was absent.",
-    "The scan failed to show [metastasis/negated].",
-    "No further [chest pain/negated] since admission.",
-    "She cannot walk because of [arthritis].",
-    "[Stroke/uncertain] is unlikely but possible.",
-    "We found no association between coffee and [pancreatic cancer].",
-    "Imatinib is effective in [chronic myeloid leukemia], whereas its role in [asthma/uncertain] remains uncertain.",
-]
-MISSED = [
-    "[Measles/historical] at the age of six.",
-]
+from ..cases import cases
+
 TEXT = "No evidence of pneumonia. Denies chest pain. Father had colon cancer."
 
 
@@ -140,13 +75,13 @@ def check(doc):
     ]
 
 
-@pytest.mark.parametrize("marked", RIGHT)
+@pytest.mark.parametrize(*cases(__file__, "sentence"))
 def test_sentence(nlp, marked):
     flags, expected = flags_of(nlp, marked)
     assert flags == expected
 
 
-@pytest.mark.parametrize("marked", MISSED)
+@pytest.mark.parametrize(*cases(__file__, "known_misses_stay_known"))
 def test_known_misses_stay_known(nlp, marked):
     flags, expected = flags_of(nlp, marked)
     assert flags != expected

@@ -282,9 +282,6 @@ def test_an_interrupted_save_leaves_nothing_that_looks_whole(saved, other_kb, mo
     assert spacy.load(saved).get_pipe("concept_matcher").kb.concept_id(0) == "X1"
 
 
-# --- training
-
-
 def ranked(nlp):
     docs = map(nlp.make_doc, TEXTS)
     found = nlp.get_pipe("concept_retriever").rank(list(docs), 5)

@@ -12,6 +12,8 @@ from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import Name, Record
 
+from ..cases import cases
+
 
 @pytest.fixture
 def make(kb):
@@ -32,24 +34,13 @@ def found(nlp, text):
 # --- what is a name
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Breast cancer.", ["Breast cancer"]),
-        ("cancer of the breast", ["cancer of the breast"]),
-        ("They had a cold and morphine", ["cold", "morphine"]),
-        ("Not coldness, coldly or scold", []),
-        ("ALL was seen in all", ["ALL"]),
-        ("colorectal cancer or morphine sulphate", ["colorectal cancer", "morphine sulphate"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "names_are_found"))
 def test_names_are_found(make, text, names):
     assert [name for name, _ in found(make(), text)] == names
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("He has flu C.", "flu C"), ("Flu C. He left (flu A.)", "Flu C"), ("flu C. difficile", "flu C.")],
+    ("text", "name"), [("He has flu C.", "flu C"), ("Flu C. He left (flu A.)", "Flu C"), ("flu C. difficile", "flu C.")]
 )
 def test_the_period_of_a_sentence_is_no_part_of_a_name(make, tmp_path, text, name):
     flu = Record("X:1", (Name("flu C", "exact", "t"),), types=("Disease",))
@@ -63,23 +54,7 @@ def test_tokens_that_hold_more_than_a_name(make):
     assert found(nlp, "some aspirin, and an aspirin-like effect") == [("aspirin", "Chemical")] * 2
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("1.Aspirin 2.Seizures", ["Aspirin", "Seizures"]),
-        ("aspirin;seizures", ["aspirin", "seizures"]),
-        ("seizure(2010)", ["seizure"]),
-        ("seizures:39.2", ["seizures"]),
-        ("Seizures×3d", ["Seizures"]),
-        ("•seizures •aspirin", ["seizures", "aspirin"]),
-        ("-seizures\n-aspirin", ["seizures", "aspirin"]),
-        ("aspirin+seizures→seizure", ["aspirin", "seizures", "seizure"]),
-        ("aspirin (ASA)-induced", ["aspirin", "ASA"]),
-        ("aspirin-2, 4.aspirin", ["aspirin"]),
-        ("3-(4-chlorophenyl)aspirin[1]-aspirin", []),
-        ("www.aspirin.org, aspirin@home.org", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "texts_without_blanks"))
 def test_texts_without_blanks(make, text, names):
     nlp = make()
     doc = nlp(text)
@@ -90,18 +65,7 @@ def test_texts_without_blanks(make, text, names):
     assert list(nlp(given).spans["other"]) == [given[:1]]  # no token is split
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("type 1/2 diabetes", ["type 1/2 diabetes"]),
-        ("type I and II diabetes", ["type I and II diabetes"]),
-        ("diabetes types 1, 2 and 3", ["diabetes types 1, 2 and 3"]),
-        ("an HSV-1/2 infection", ["HSV-1/2 infection"]),
-        ("HSV-1 and -2 infections", ["HSV-1 and -2 infections"]),
-        ("type 1/4 diabetes", ["diabetes"]),
-        ("in 1 and 2 diabetes patients", ["diabetes"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "numbers_that_share_a_name"))
 def test_numbers_that_share_a_name(make, tmp_path, text, names):
     texts = "diabetes", *(f"type {n} diabetes" for n in (1, 2, 3)), "HSV-1 infection", "HSV-2 infection"
     records = [Record(f"F{i}", (Name(name, "preferred", "test"),)) for i, name in enumerate(texts)]
@@ -123,15 +87,7 @@ def test_composites_are_one_mention(make):
 # --- labels and filters
 
 
-@pytest.mark.parametrize(
-    ("config", "text", "mentions"),
-    [
-        ({}, "aspirin for seizures", [("aspirin", "Chemical"), ("seizures", "Disease")]),
-        ({}, "cold", [("cold", "Phenomenon")]),  # the type of the concept that prefers the name
-        ({"label": "ENTITY"}, "aspirin, seizures", [("aspirin", "ENTITY"), ("seizures", "ENTITY")]),
-        ({"sources": ["HPO"]}, "seizures, seizure, fits", [("seizures", "Phenotype"), ("seizure", "Phenotype")]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "labels_are_types_unless_a_label_is_set"))
 def test_labels_are_types_unless_a_label_is_set(make, config, text, mentions):
     assert found(make(**config), text) == mentions
 
@@ -196,17 +152,7 @@ def test_general_words_are_marked_for_an_ner_alone(make, tmp_path):
     assert len(found(make(kb=kb, stop_names=[]), text)) == 3
 
 
-@pytest.mark.parametrize(
-    ("long_form", "names"),
-    [
-        ("amyotrophic lateral", ["ALS"]),  # "amyotrophic lateral (ALS) sclerosis"
-        ("lateral sclerosis of the amyotrophic", ["ALS"]),
-        ("advanced life support", []),
-        ("amyotrophic sclerosis gene", []),
-        ("the", []),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "short_forms_stay_where_their_long_form_is_cut_short"))
 def test_short_forms_stay_where_their_long_form_is_cut_short(make, long_form, names):
     nlp = make()
     doc = nlp.make_doc("Patients with ALS.")
@@ -433,31 +379,13 @@ def test_a_name_with_a_word_between_does_not_hide_one_with_this_word(make, tmp_p
     assert found(nlp, "Abnormal growth of skin cancer.") == [("Abnormal growth of skin cancer", "CONCEPT")]
 
 
-@pytest.mark.parametrize(
-    ("other_words", "text", "names"),
-    [
-        ([], "renal anomalies", []),
-        (["Finding"], "renal anomalies", ["renal anomalies"]),
-        (["Substance"], "renal anomalies", []),
-        (["Substance"], "renal anomaly of acid", ["renal anomaly of acid"]),
-        (["Substance"], "renal big anomaly acid", ["renal big anomaly acid"]),
-        (["Substance"], "kidney anomaly acid", ["kidney", "kidney anomaly acid"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "the_types_of_names_in_other_words"))
 def test_the_types_of_names_in_other_words(make, clinic, other_words, text, names):
     doc = make(kb=clinic, other_words=other_words, spans_key="all", nested=True)(text)
     assert [span.text for span in doc.spans["all"]] == names
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("renal and liver tumors", ["renal and liver tumors"]),
-        ("tumors of the kidneys and liver", ["tumors of the kidneys and liver"]),
-        ("renal tumors and liver tumors", ["renal tumors", "liver tumors"]),
-        ("renal and left tumors", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "composites_in_other_words"))
 def test_composites_in_other_words(make, tmp_path, text, names):
     texts = "Kidney neoplasm", "Liver neoplasm", "Increased weight", "Skin pain"
     records = [Record(f"F{i}", (Name(name, "preferred", "test"),)) for i, name in enumerate(texts)]

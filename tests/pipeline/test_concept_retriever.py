@@ -228,9 +228,6 @@ def test_nothing_is_opened_before_it_is_used(make):
         nlp(TEXT)
 
 
-# --- ranking among some
-
-
 def test_rank_only_some(nlp):
     retriever, doc = retriever_of(nlp), nlp.make_doc(TEXT)
     whole = [one for one in retriever.rank([doc], 100)[0] if one.concept_id in ("D003550", "D009020", "D001241")]
@@ -240,9 +237,6 @@ def test_rank_only_some(nlp):
     assert retriever.rank([doc], 5, filter=[]) == [[]]
     assert retriever.rank([doc], 5, filter=["D999999"]) == [[]]
     assert retriever.rank([], 5) == []
-
-
-# --- in a pipeline
 
 
 def test_batches_are_as_single_documents(make):
@@ -259,11 +253,7 @@ def test_a_saved_pipeline_needs_nothing_else(make, linking, small_kb, tiny_encod
     shutil.copytree(tiny_encoder, tmp_path / "encoder")
     shutil.copyfile(small_kb.path, tmp_path / "copy.kb")
     (tmp_path / "labels.txt").write_text("D003550\nD008094\nD001241\n")
-    settings = {
-        "labels": str(tmp_path / "labels.txt"),
-        "signals": ["document", "phrases"],
-        "threshold": 0.1,
-    }
+    settings = {"labels": str(tmp_path / "labels.txt"), "signals": ["document", "phrases"], "threshold": 0.1}
     nlp = make(kb=str(tmp_path / "copy.kb"), encoder=str(tmp_path / "encoder"), **settings)
     expected = [content(doc) for doc in nlp.pipe([TEXT, OTHER])]
     nlp.to_disk(tmp_path / "saved")
@@ -517,9 +507,6 @@ def test_weights_of_other_signals_are_not_used(trained, tmp_path):
     other = spacy.load(tmp_path, config={"components.concept_retriever.signals": ["phrases"]})
     assert retriever_of(other).retriever.weights is None
     assert other("mucoviscidosis")._.concepts[0].contributions == ()
-
-
-# --- spaCy's own loop
 
 
 def test_spacy_train(kb, tiny_encoder, tmp_path, capsys, retrieval_documents):

@@ -146,9 +146,6 @@ def test_names_that_training_adds_go_to_the_cache(make, tmp_path):
     assert again.linker.generator.vectors.folder.parent == tmp_path / "cache" / "assets"
 
 
-# --- files that moved or changed
-
-
 def test_a_knowledge_base_that_moved(saved, file, tmp_path):
     expected = content(spacy.load(saved))
     new = file.rename(tmp_path / "new place.kb")
@@ -182,11 +179,7 @@ def test_a_knowledge_base_that_is_none(saved, file):
 @pytest.mark.parametrize("damage", ["cut", "missing"])
 @pytest.mark.parametrize(
     ("component", "name"),
-    [
-        ("sapbert_linker", "vectors.npy"),
-        ("concept_retriever", "concepts.npy"),
-        ("concept_matcher", "name_hashes.npy"),
-    ],
+    [("sapbert_linker", "vectors.npy"), ("concept_retriever", "concepts.npy"), ("concept_matcher", "name_hashes.npy")],
 )
 def test_damaged_vectors(saved, tmp_path, damage, component, name):
     (path,) = (tmp_path / "cache").rglob(name)

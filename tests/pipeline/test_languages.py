@@ -76,9 +76,6 @@ def test_german_endings(spanish):
     assert found(make(spanish, "de"), "bei chronischer Niereninsuffizienz") == ["chronischer Niereninsuffizienz"]
 
 
-# --- saved pipelines
-
-
 @pytest.mark.parametrize("storage", ["inside", "external"])
 @pytest.mark.parametrize(("lang", "language"), [("es", None), ("en", "es"), ("xx", "es")])
 def test_disk(spanish, tmp_path, lang, language, storage):

@@ -426,9 +426,6 @@ def test_nothing_can_be_trained_without_an_encoder(make, corpus):
         train(nlp, corpus, steps=1)
 
 
-# --- spaCy's own loop
-
-
 def test_spacy_train(corpus, kb, tiny_encoder, tmp_path, capsys):
     """The config as users run it, with a tiny encoder that learns fast."""
     overrides = {

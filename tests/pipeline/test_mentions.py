@@ -42,10 +42,7 @@ def test_what_was_linked_is_seen_in_its_context(occurrences):
 
 def test_of_a_composite_its_parts_are_seen(occurrences):
     seen = occurrences("The breast and ovarian cancer.", "breast and ovarian cancer")
-    assert [(one.text, one.concept_id) for one in seen] == [
-        ("breast cancer", "D001943"),
-        ("ovarian cancer", "D010051"),
-    ]
+    assert [(one.text, one.concept_id) for one in seen] == [("breast cancer", "D001943"), ("ovarian cancer", "D010051")]
 
 
 def test_of_an_abbreviation_the_long_form_is_seen(occurrences):

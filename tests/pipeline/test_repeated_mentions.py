@@ -9,6 +9,8 @@ from spacy.tokens import Span
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.pipeline.repeated_mentions import RepeatedMentions
 
+from ..cases import cases
+
 NLP = spacy.blank("en")
 NLP.add_pipe("abbreviation_resolver")
 
@@ -119,20 +121,7 @@ def test_a_short_form_that_is_found_a_plural():
 CISPLATIN = "Cisplatin {} was given. {} and XYZ were not."
 
 
-@pytest.mark.parametrize(
-    ("brackets", "label", "is_short_form"),
-    [
-        ("(CDDP)", "Chemical", True),
-        ("(CD-P4)", "Chemical", True),
-        ("(CDDP)", "Disease", False),
-        ("(Cddp)", "Chemical", False),
-        ("(CDDP and XYZ)", "Chemical", False),
-        ("(CDDP", "Chemical", False),
-        ("()", "Chemical", False),
-        ("[CDDP]", "Chemical", False),
-        ("of (CDDP)", "Chemical", False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "what_stands_in_brackets_behind_a_chemical_is_its_short_form"))
 def test_what_stands_in_brackets_behind_a_chemical_is_its_short_form(brackets, label, is_short_form):
     short = brackets.strip("()[] of")
     text = CISPLATIN.format(brackets, short)
@@ -245,16 +234,10 @@ def test_no_mention_overlaps_another_and_none_is_lost(words, data):
     assert all(any(ent.start <= old.start and old.end <= ent.end for ent in after) for old in before)
 
 
-# --- bad input
-
-
 def test_one_long_token():
     doc = NLP.make_doc("gout " + "a" * 100_000 + " gout")
     doc.ents = [Span(doc, 1, 2, label="D")]
     assert [ent.label_ for ent in RepeatedMentions(NLP, min_found=1)(doc).ents] == ["D"]
-
-
-# --- settings and saved pipelines
 
 
 @pytest.mark.parametrize("config", [{"min_found": 0}, {"min_share": -0.1}, {"min_share": 1.1}])

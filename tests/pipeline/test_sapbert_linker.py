@@ -28,6 +28,8 @@ from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import NIL, Name, Record
 
+from ..cases import cases
+
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
 ROOT = Path(__file__).parents[2]
 TEXT = "The patient had high blood pressure and was given aspirin."
@@ -57,10 +59,7 @@ def test_all_components_without_settings_link_against_the_starter_vocabulary():
     for name in COMPONENTS:
         nlp.add_pipe(name)
     found = {ent.text: (ent.kb_id_, ent._.kb_ents[0]) for ent in nlp(TEXT).ents}
-    assert found == {
-        "high blood pressure": ("D006973", ("D006973", 1.0)),
-        "aspirin": ("D001241", ("D001241", 1.0)),
-    }
+    assert found == {"high blood pressure": ("D006973", ("D006973", 1.0)), "aspirin": ("D001241", ("D001241", 1.0))}
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +116,6 @@ def test_the_watch_on_disk_and_network_sees_them(tmp_path, opened):
     with pytest.raises(ConnectionError), socket.socket() as tried:
         tried.connect(("127.0.0.1", 1))
     assert {"open", "sqlite3.connect", "socket.connect"} <= set(opened)
-
-
-# --- links
 
 
 # --- normal forms, spelling, parts and long forms
@@ -316,19 +312,7 @@ def test_unknown_setting(name):
         spacy.blank("en").add_pipe(name, config={"tresholds": 1})
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"k": 0}, "k of mine is 0"),
-        ({"max_entities_per_mention": -1}, "max_entities_per_mention of mine is -1"),
-        ({"threshold": 1.5}, "threshold of mine is 1.5"),
-        ({"threshold": -0.5}, "threshold of mine is -0.5"),
-        ({"no_definition_threshold": 95.0}, "no_definition_threshold of mine is 95.0"),
-        ({"candidates": {"batch_size": 0}}, r"candidates\.batch_size of mine is 0"),
-        ({"selection": {"tresholds": 1}}, "selection of mine is 'tresholds'"),
-        ({"vectors": {"pooling": "max"}}, r"vectors\.pooling of mine is max"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "impossible_value"))
 def test_impossible_value(config, message):
     with pytest.raises(SapbertError, match=rf"\[E406\] The setting {message}; it must be"):
         spacy.blank("en").add_pipe("sapbert_linker", name="mine", config=config)
@@ -469,9 +453,6 @@ def test_the_error_handler_is_told_of_the_broken_document_alone(nlp, mark):
     assert [(name, texts) for name, texts, _ in told] == [("sapbert_linker", ["broken aspirin"])]
 
 
-# --- the vocabulary
-
-
 def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
     assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == "D001241"
     build_knowledge_base([Record("X1", (Name("aspirin", "preferred", "one"),))], tmp_path / "one.kb")
@@ -480,18 +461,12 @@ def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
     assert len(linker.kb) == 1
 
 
-# --- the dense score
-
-
 def test_an_encoder_folder_without_weights(kb, mark, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     nlp = spacy.blank("en")
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tmp_path)})
     with pytest.raises(SapbertError, match="E302"):
         nlp(mark(nlp, "aspirin", "aspirin"))
-
-
-# --- behind a trained pipeline
 
 
 def trained_ner():

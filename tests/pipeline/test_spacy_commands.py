@@ -46,8 +46,7 @@ FINDS_FAULTS = ("debug data",)  # too few documents
 
 
 @pytest.mark.parametrize(
-    ("command", "output"),
-    [*COMMANDS.items(), *(pytest.param(*slow, marks=pytest.mark.slow) for slow in SLOW.items())],
+    ("command", "output"), [*COMMANDS.items(), *(pytest.param(*slow, marks=pytest.mark.slow) for slow in SLOW.items())]
 )
 def test_commands(folder, monkeypatch, command, output):
     monkeypatch.chdir(folder)

@@ -10,6 +10,8 @@ from spacy.util import registry
 import spacy_sapbert
 from spacy_sapbert.pipeline.tokenizer import LONGEST_PIECE, BoundedTokenizer, blank_pipeline
 
+from ..cases import cases
+
 NLP = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "spacy-sapbert.BiomedicalTokenizer.v1"}}})
 PLAIN = spacy.blank("en")
 
@@ -18,24 +20,7 @@ def words(text):
     return [token.text for token in NLP.make_doc(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "mention"),
-    [
-        ("K(+)-ATPase activity", "K"),
-        ("the Na+/K+ pump", "Na"),
-        ("the Na+/K+ pump", "K"),
-        ("puromycin (PAN)-induced nephrosis", "PAN"),
-        ("thallium-201 uptake", "thallium"),
-        ("(+/-)-PG-9 was given", "PG-9"),
-        ("GABA(A) receptors", "GABA"),
-        ("CaCl(2)-treated rats", "CaCl(2)"),
-        ("[Na]o was raised", "Na"),
-        ("5-HT(6) receptors", "5-HT"),
-        ("treated with AmB.", "AmB"),
-        ("ketoacids, acetate/3-hydroxybutyrate", "3-hydroxybutyrate"),
-        ("patients with Diazepam-", "Diazepam"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "mentions_end_where_tokens_do"))
 def test_mentions_end_where_tokens_do(text, mention):
     start = text.index(mention)
     assert NLP.make_doc(text).char_span(start, start + len(mention)) is not None

@@ -127,9 +127,6 @@ def test_names_that_are_alike_go_by_id(generator):
     assert [(candidate.concept_id, candidate.score) for candidate in found] == [("T6", one), ("T7", one)]
 
 
-# --- the linker
-
-
 MENTIONS = ["cell pain 56", "name 16 of cold"]
 
 

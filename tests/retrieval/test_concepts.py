@@ -21,6 +21,8 @@ from spacy_sapbert.retrieval.concepts import (
 )
 from spacy_sapbert.types import Name, Record
 
+from ..cases import cases
+
 
 def test_all_concepts(small_kb):
     concepts = ConceptSet(small_kb)
@@ -182,23 +184,10 @@ def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
         ConceptVectors(tmp_path / "saved", many)
 
 
-# --- the texts of concepts
-
 part = st.text(st.characters(exclude_characters=",", codec="ascii"), min_size=1).filter(str.strip)
 
 
-@pytest.mark.parametrize(
-    ("name", "normal"),
-    [
-        ("Neoplasm, Breast", "breast neoplasm"),
-        ("Carcinoma, Ductal, Breast", "carcinoma ductal breast"),
-        ("N,N-Dimethyl", "n n dimethyl"),
-        ("Non-Small-Cell  Lung\tCancer", "non small cell lung cancer"),
-        ("1,2-Dithiol, Sodium", "sodium 1 2 dithiol"),
-        ("Fever, ", "fever"),
-        (" - ", ""),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "normal_name"))
 def test_normal_name(name, normal):
     assert normal_name(name) == normal
 

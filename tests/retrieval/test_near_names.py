@@ -67,8 +67,6 @@ def test_a_name_is_like_itself_in_any_index(small_kb, concepts, tiny_encoder):
     assert cosines[0] == pytest.approx(1, abs=1e-6)
 
 
-# --- only texts that look like a name
-
 LIKELY = {
     "cold": {"cold": 1.0, "Common Cold": 0.7},
     "the common cold": {"Common Cold": 0.9, "cold": 0.6, "fits": 0.5},

@@ -87,8 +87,6 @@ def test_candidates_of_all_signals(signals, concepts):
     assert [signal.given for signal in signals] == [[own], [own]]
 
 
-# --- the weights of the signals
-
 WEIGHTS = SignalWeights((("phrases", 2), ("prior", 1)), (1.0, -2.0, 0.5), (0.5, 0.0, 1.0), -1.0, 0.4)
 
 

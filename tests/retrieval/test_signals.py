@@ -10,8 +10,6 @@ from spacy_sapbert.retrieval.concepts import ConceptSet, ConceptVectors, build_c
 from spacy_sapbert.retrieval.signals import LINK_WEIGHT, DocumentSignal, MentionsSignal, PriorSignal
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts
 
-# --- whole documents
-
 
 class Corners:
     """Gives each concept of a set the vector of a corner."""

@@ -73,9 +73,6 @@ def test_counts_survive_as_json(given_documents):
     assert replace(again, names=summed.names) == summed
 
 
-# --- words
-
-
 def test_words_by_hand():
     text = "Cold fits and cold feet. A cold"
     counted = WordCounts.of(text, [(0, 9), (5, 9), (14, 23), (15, 23), (14, 22), (0, 9)])

@@ -6,6 +6,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.review import corrections as decisions_module
 from spacy_sapbert.review.corrections import ACTIONS, SCOPES, Correction, Decision, Decisions, document_key, text_key
 
+from ..cases import cases
+
 ONE = Correction("accept", "occurrence", "k", 0, 4, "cold", ("D003139",))
 
 
@@ -15,20 +17,7 @@ def test_what_can_be(action, scope):
     ONE._replace(action=action, scope=scope, concept_ids=() if action == "no_mention" else ("D1", "D2")).check()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        ({"action": "delete"}, "action of a correction is 'delete'"),
-        ({"scope": "document"}, "scope of a correction is 'document'"),
-        ({"text": " "}, "text of a correction is ' '"),
-        ({"start": 4}, "end of a correction is 4"),
-        ({"start": -1}, "end of a correction is 4"),
-        ({"concept_ids": ()}, "concept_ids"),
-        ({"concept_ids": ("",)}, "concept_ids"),
-        ({"action": "no_mention"}, "concept_ids"),
-        ({"action": "reject", "concept_ids": ()}, "concept_ids"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "what_cannot_be"))
 def test_what_cannot_be(wrong, reason):
     with pytest.raises(SapbertError, match="E406") as raised:
         ONE._replace(**wrong).check()

@@ -124,9 +124,6 @@ def test_years(year, found):
     assert link_batches._year(document) == found
 
 
-# --- the time limit
-
-
 def test_work_that_takes_too_long_ends():
     before = signal.getsignal(signal.SIGALRM)
 

@@ -74,29 +74,6 @@ def test_a_job_that_nobody_waits_for_does_not_begin(queue):
     assert run(queue, lambda stop: len(begun)) == 0
 
 
-def test_the_queue_is_bounded(queue):
-    queue._max_waiting = 1
-    go_on = threading.Event()
-    jobs = [queue.start(lambda: go_on.wait(30)) for _ in range(2)]
-    assert run(queue, lambda stop: 7) == 503
-    go_on.set()
-    for job in jobs:
-        job.result(30)
-    queue._timeout = 30
-    assert run(queue, lambda stop: 7) == 7
-
-
-def test_an_error_of_a_job_is_raised(queue):
-    queue._timeout = 30
-
-    def fail(stop):
-        raise KeyError("an error of its own")
-
-    with pytest.raises(KeyError, match="of its own"):
-        run(queue, fail)
-    assert run(queue, lambda stop: 7) == 7
-
-
 def test_a_job_that_hangs_ends_the_process():
     ended = subprocess.run([sys.executable, "-c", ENDS_ITSELF], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1

@@ -1,7 +1,5 @@
 """The vocabulary in the package, as users get it."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -10,6 +8,8 @@ import pytest
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.starter import VOCABULARY
+
+from ..cases import cases
 
 SMALL = Path(__file__).with_name("vocabulary.jsonl")  # of the tests
 KINDS = {"Disease": 6_900, "Chemical": 32_000, "Gene": 40_000, "Species": 9_900, "CellLine": 1_300}
@@ -33,22 +33,7 @@ def test_every_source_states_its_licence_and_release(kb: KnowledgeBase) -> None:
     assert {source for source in sources - {"spacy-sapbert"} if source not in licences} == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "concept_id"),
-    [
-        ("heart attack", "D009203"),
-        ("high blood pressure", "D006973"),
-        ("Bladder Cancer", "D001749"),
-        ("paracetamol", "D000082"),
-        ("5-FU", "D005472"),
-        ("diarrhoea", "D003967"),
-        ("CF", "D003550"),
-        ("rofecoxib", "C116926"),
-        ("BRCA1", "NCBIGene:672"),
-        ("C. elegans", "NCBITaxon:6239"),
-        ("HeLa", "CVCL_0030"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "everyday_names_are_there"))
 def test_everyday_names_are_there(kb: KnowledgeBase, name: str, concept_id: str) -> None:
     sql = "SELECT c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept"
     assert (concept_id,) in kb.query(f"{sql} WHERE lower(n.text) = ?", name.lower())

@@ -1,7 +1,5 @@
 """Caches that cannot be written, and what several processes make in one."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading
@@ -106,9 +104,6 @@ def test_the_default_folder_is_that_of_the_user(monkeypatch, tmp_path):
     monkeypatch.delenv("SPACY_SAPBERT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_dir().name == "spacy-sapbert"
-
-
-# --- objects in memory
 
 
 class Thing:

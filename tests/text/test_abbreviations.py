@@ -20,6 +20,8 @@ from spacy_sapbert.text.abbreviations import (
 )
 from spacy_sapbert.text.languages import rules_of
 
+from ..cases import cases
+
 
 def pairs(text: str, **settings: float) -> "list[tuple[str, str]]":
     return [(definition.short, definition.long) for definition in find_definitions(text, **settings)]
@@ -38,73 +40,7 @@ def expanded(text: str, mention: str, **known: str) -> str:
 # --- definitions
 
 
-@pytest.mark.parametrize(
-    ("text", "short", "long"),
-    [
-        ("Patients with cystic fibrosis (CF) were seen.", "CF", "cystic fibrosis"),
-        ("The relative risk [RR] was high.", "RR", "relative risk"),
-        ("Autopsy of AIDS (acquired immune deficiency syndrome) cases.", "AIDS", "acquired immune deficiency syndrome"),
-        ("Levels of interleukin (IL)-10 rose.", "IL", "interleukin"),
-        ("In acute myeloid leukemia (AML, M5A) it fell.", "AML", "acute myeloid leukemia"),
-        ("With diisothiocyanostilbene disulfonate (DIDS; 10 mumol/l).", "DIDS", "diisothiocyanostilbene disulfonate"),
-        ("Vessels of the brain (blood-brain barrier, BBB) leak.", "BBB", "blood-brain barrier"),
-        ("Serum testosterone (T) was low.", "T", "testosterone"),
-        ("Of serotonin or 5-hydroxytryptamine (5HT) only.", "5HT", "5-hydroxytryptamine"),
-        ("The tumor necrosis factor alpha (TNF-alpha) rose.", "TNF-alpha", "tumor necrosis factor alpha"),
-        ("By gas chromatography/mass spectrometry (GC/MS) it was.", "GC/MS", "gas chromatography/mass spectrometry"),
-        ("The angiotensin II (Ang II) receptor.", "Ang II", "angiotensin II"),
-        ("The ubiquitin(Ub) system.", "Ub", "ubiquitin"),
-        ("A drug (body mass index (BMI) 27) helped.", "BMI", "body mass index"),
-        ('Called "cystic fibrosis" ("CF") since then.', "CF", "cystic fibrosis"),
-        ("TUMOR NECROSIS FACTOR (TNF) WAS FOUND.", "TNF", "TUMOR NECROSIS FACTOR"),
-        ("The acute\nmyeloid\nleukemia (AML) cells.", "AML", "acute\nmyeloid\nleukemia"),
-        # a citation mark or a word touches the bracket
-        ("With chronic kidney disease (CKD)1 and more.", "CKD", "chronic kidney disease"),
-        ("With chronic kidney disease (CKD)[1] and more.", "CKD", "chronic kidney disease"),
-        ("With chronic kidney disease (CKD)\u00b9 and more.", "CKD", "chronic kidney disease"),
-        ("With chronic kidney disease (CKD)a and more.", "CKD", "chronic kidney disease"),
-        ("With systemic lupus erythematosus(SLE)is rare.", "SLE", "systemic lupus erythematosus"),
-        ("Serum interleukin-6(IL-6) rose.", "IL-6", "interleukin-6"),
-        # a bracket with several names, or with words before one
-        ("Fatal amyotrophic lateral sclerosis (ALS or MND).", "ALS", "amyotrophic lateral sclerosis"),
-        ("By attention deficit disorder (ADD/ADHD) it is.", "ADD", "attention deficit disorder"),
-        ("The growth factor receptor (GFR [ErbB1]).", "GFR", "growth factor receptor"),
-        ("Of polycystic ovary syndrome (also called PCOS).", "PCOS", "polycystic ovary syndrome"),
-        ("Koronare Herzkrankheit (kurz KHK).", "KHK", "Koronare Herzkrankheit"),
-        ("With diethylnitrosamine (DEN: 10 mg/kg).", "DEN", "diethylnitrosamine"),
-        ("In NASH (i.e., non-alcoholic steatohepatitis).", "NASH", "non-alcoholic steatohepatitis"),
-        ("The growth factor receptor (a kinase; GFR).", "GFR", "growth factor receptor"),
-        # quotes and full-width brackets
-        ("A growth factor receptor ('GFR') is.", "GFR", "growth factor receptor"),
-        ("A growth factor receptor (‘GFR’) is.", "GFR", "growth factor receptor"),
-        ("A growth factor receptor («GFR») is.", "GFR", "growth factor receptor"),
-        ("A growth factor receptor（GFR）is.", "GFR", "growth factor receptor"),
-        ("GFR （growth factor receptor） is.", "GFR", "growth factor receptor"),
-        # the long form stays in its sentence and bracket
-        ("It was cold. Fibrous dysplasia (FD) was seen.", "FD", "Fibrous dysplasia"),
-        ("Of these, E. coli heat toxin (HT) is one.", "HT", "heat toxin"),
-        ("Controls (cystic fibrosis (CF)) were seen.", "CF", "cystic fibrosis"),
-        # it does not begin with a linking word
-        ("The time to wound closure (TWC) was short.", "TWC", "time to wound closure"),
-        ("The time to closure (TC) was short.", "TC", "time to closure"),
-        ("They were fertilized in vitro (IV) in time.", "IV", "in vitro"),
-        ("Those not treated (NT) were weaker.", "NT", "not treated"),
-        # it starts after a dash or prefix
-        ("Treatment with anti-nerve growth factor (NGF) drugs.", "NGF", "nerve growth factor"),
-        ("Anti-nerve growth factor (NGF) is one.", "NGF", "nerve growth factor"),
-        ("Serum anti-collagen antibodies (CAb) were high.", "CAb", "anti-collagen antibodies"),
-        ("The anti-reflux surgery (ARS) helped.", "ARS", "anti-reflux surgery"),
-        ("An aid for diagnosis--magnetic resonance imaging (MRI) of it.", "MRI", "magnetic resonance imaging"),
-        ("A disease of plants/tobacco mosaic virus (TMV) in leaves.", "TMV", "tobacco mosaic virus"),
-        # other languages
-        ("Anderung: Ärztliche Notfalldienste (ÄN) helfen.", "ÄN", "Ärztliche Notfalldienste"),
-        ("Die chronische myeloische Leukämie (CML) wurde behandelt.", "CML", "chronische myeloische Leukämie"),
-        ("Die Weltgesundheitsorganisation (WHO) rät.", "WHO", "Weltgesundheitsorganisation"),
-        ("Le diabète insipide néphrogénique (DIN) est rare.", "DIN", "diabète insipide néphrogénique"),
-        ("慢性病 chronic kidney disease (CKD) 的治疗", "CKD", "chronic kidney disease"),
-        ("Ο Παγκόσμιος Οργανισμός Υγείας (ΠΟΥ) συνιστά.", "ΠΟΥ", "Παγκόσμιος Οργανισμός Υγείας"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "forms_of_a_definition"))
 def test_forms_of_a_definition(text, short, long):
     (definition,) = find_definitions(text)
     assert definition[:2] == (short, long)
@@ -112,42 +48,7 @@ def test_forms_of_a_definition(text, short, long):
     assert text[definition.long_start : definition.long_end] == long
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "No brackets here."),
-        "Both (a) acute disease and (b) bad disease were seen.",
-        "We did (i) an imaging and (ii) an inspection of it.",
-        "The internal carotid artery (A), and the basilar branch (B).",
-        "It took place in Cyprus. Fibrosis (CF) was found.",
-        "The size of the sample (n = 5) and p (p<0.05).",
-        "A dinuclear complex (2c) was made.",
-        "The gene(s) of poly(ADP-ribose) and Arg(Mts).",
-        *("The (h)alpha chain.", "Both Si- (silylene) and others."),
-        "Factor XI (factor XIa) and NCAM (polysialic NCAM).",
-        *("Either C (carbon) or others.", "A closing ) and an opening ( bracket."),
-        "Mean (see text), range (range), age (age).",
-        *("Cystic fibrosis (CF(a).", "Cystic (fibrosis (CF))."),
-        "alpha " + "of the " * 5 + "beta (AB)",  # more than ten words
-        # linking words
-        "Patients with warts and herpes (AH) were seen.",
-        "Calcification of the anterior mitral leaflet (OAML) is rare.",
-        "Cells were counted before (B) and after (A) the treatment.",
-        "Mice that were fed or not (NT) had no fever.",
-        # names that are not alternatives, or words that belong to the name
-        *("The membrane FasL domain (FasL MD).", "In cystic fibrosis (all CF mice)."),
-        *("With copper(II)sulfate and cuprous iodide(II).", "The normal (GCG)6(GCA)3GCG sequence."),
-        # other languages
-        "Patienten mit Fieber (siehe Abbildung 2) und Übelkeit (ca. 5 %) wurden (meist ambulant) behandelt.",
-        "Die Blutkörperchen (RBC) und die Straße (Köln).",
-        "Les malades (voir la figure 1) sont traités à l'hôpital (service de réanimation) dès l'été (août).",
-        "L'organisation mondiale de la santé (WHO) n'a pas répondu (cf. annexe).",
-        "患者(男性,45岁)因发热入院(图1),诊断为肺炎（见下文）。",
-        "慢性阻塞性肺疾病(COPD)患者的治疗。",
-        "Οι ασθενείς (βλέπε εικόνα 2) έλαβαν θεραπεία (μέση ηλικία) στο νοσοκομείο (Αθήνα).",
-        "Ο Παγκόσμιος Οργανισμός Υγείας (WHO) και άλλοι (π.χ. μικροί).",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "no_definition"))
 def test_no_definition(text):
     assert pairs(text) == []
 
@@ -327,26 +228,7 @@ def test_few_and_many_short_forms_are_found_alike(text, known):
 # --- expansion
 
 
-@pytest.mark.parametrize(
-    ("mention", "expected"),
-    [
-        ("CF", "cystic fibrosis"),
-        ("CF patients", "cystic fibrosis patients"),
-        ("severe CF-related IL-10", "severe cystic fibrosis-related interleukin-10"),
-        ("cystic fibrosis (CF)", "cystic fibrosis"),
-        ("fibrosis (CF)", "cystic fibrosis"),
-        ("cystic fibrosis (CF", "cystic fibrosis"),
-        ("interleukin (IL)-10", "interleukin-10"),
-        ("AIDS (acquired immune deficiency syndrome) deaths", "acquired immune deficiency syndrome deaths"),
-        ("AIDS (acquired immune", "acquired immune deficiency syndrome"),
-        ("acute myeloid leukemia (AML, M5A) cells", "acute myeloid leukemia cells"),
-        ("blood-brain barrier, BBB", "blood-brain barrier"),
-        ("(AML, M5A)", "(acute myeloid leukemia, M5A)"),
-        ("CF(a)", "cystic fibrosis(a)"),
-        ("nothing", "nothing"),
-        ("C", "C"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "expansion"))
 def test_expansion(mention, expected):
     text = (
         "In cystic fibrosis (CF) and AIDS (acquired immune deficiency syndrome) deaths, interleukin (IL)-10 and "
@@ -381,21 +263,7 @@ def test_short_form_in_a_long_form_is_expanded(text, mention, expected):
     assert expanded(text, mention) == expected
 
 
-@pytest.mark.parametrize(
-    ("mention", "expected"),
-    [
-        ("LN syndrome", "Lesch-Nyhan syndrome"),
-        ("LN Syndromes of men", "Lesch-Nyhan syndrome of men"),
-        ("LN syndrome-like", "Lesch-Nyhan syndrome-like"),
-        ("LN", "Lesch-Nyhan syndrome"),
-        ("LN syndromic", "Lesch-Nyhan syndrome syndromic"),
-        ("LN, syndrome", "Lesch-Nyhan syndrome, syndrome"),
-        ("Lesch-Nyhan syndrome (LN) syndrome", "Lesch-Nyhan syndrome"),
-        ("TBX gene", "T box genes"),
-        ("UB ubiquitin", "ubiquitin"),
-        ("high HDL", "high high-density lipoprotein"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "word_after_a_use_that_ends_its_long_form_is_not_repeated"))
 def test_word_after_a_use_that_ends_its_long_form_is_not_repeated(mention, expected):
     known = {"LN": "Lesch-Nyhan syndrome", "TBX": "T box genes", "UB": "ubiquitin", "HDL": "high-density lipoprotein"}
     text = f"Lesch-Nyhan syndrome (LN) syndrome. The {mention}"
@@ -469,16 +337,7 @@ def test_any_text(short_forms, texts):
     assert set(long_forms.values()) <= set(texts)
 
 
-@pytest.mark.parametrize(
-    ("text", "label", "expected"),
-    [
-        ("tacrine (Cognex) helps", "CHEMICAL", {0: "Cognex", 1: "tacrine"}),
-        ("tacrine(Cognex) helps", "CHEMICAL", {0: "Cognex", 1: "tacrine"}),
-        ("tacrine (Cognex, USA)", "CHEMICAL", {}),
-        ("tacrine in Cognex)", "CHEMICAL", {}),
-        ("tacrine (Cognex)", "DISEASE", {}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "a_bracket_puts_another_name_beside_a_mention"))
 def test_a_bracket_puts_another_name_beside_a_mention(text, label, expected):
     start = text.index("Cognex")
     assert appositions(text, [(0, 7, "CHEMICAL"), (start, start + 6, label)]) == expected

@@ -6,26 +6,10 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.text.formulas import MAX_LENGTH, formula_name
 
+from ..cases import cases
 
-@pytest.mark.parametrize(
-    ("formula", "name"),
-    [
-        # elements, with oxidation state
-        ("Na", "sodium"), ("Fe(III)", "iron"),
-        # ions
-        ("Ca2+", "calcium"), ("Ca(2+)", "calcium"), ("Ca²⁺", "calcium"), ("Mg++", "magnesium"), ("K(+)", "potassium"),
-        ("Cl-", "chloride"), ("SO4(2−)", "sulfate"), ("Cl–", "chloride"), ("Mg 2+", "magnesium"), ("I-", "iodide"),
-        ("HCO3-", "bicarbonate"), ("NH4+", "ammonium"),
-        # salts and other compounds
-        ("NaCl", "sodium chloride"), ("CaCl2", "calcium chloride"), ("Ca(OH)2", "calcium hydroxide"),
-        ("KMnO4", "potassium permanganate"), ("H2O2", "hydrogen peroxide"), ("CCl4", "carbon tetrachloride"),
-        ("KI", "potassium iodide"),
-        # case counts
-        ("Co", "cobalt"), ("CO", "carbon monoxide"),
-        # amino acids
-        ("L-Arg", "arginine"), ("Gly", "glycine"),
-    ],
-)  # fmt: skip
+
+@pytest.mark.parametrize(*cases(__file__, "formulas_have_names"))
 def test_formulas_have_names(formula, name):
     assert formula_name(formula) == name
 

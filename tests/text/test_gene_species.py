@@ -2,6 +2,8 @@ import pytest
 
 from spacy_sapbert.text.gene_species import HUMAN, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
 
+from ..cases import cases
+
 MOUSE, RAT, YEAST, HEPATITIS = "NCBITaxon:10090", "NCBITaxon:10116", "NCBITaxon:4932", "NCBITaxon:11103"
 NAMES = {
     "human": HUMAN, "patients": HUMAN, "mice": MOUSE, "mouse": MOUSE, "rats": RAT, "yeast": YEAST,
@@ -29,51 +31,17 @@ def species_of(text, gene, name="", **settings):
     return species_of_genes(text, [mention], species, starts, **settings)[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "gene", "expected"),
-    [
-        ("Leptin was low in mice.", "Leptin", (MOUSE, "mice")),
-        ("In mice, leptin was low. It was not in patients.", "leptin", (MOUSE, "mice")),
-        ("In rats, leptin was low, and resistin was not in patients.", "leptin", (RAT, "rats")),
-        ("We fed mice and rats. Leptin was low. Other rats died.", "Leptin", (RAT, "rats")),
-        ("We asked patients, and fed mice. Leptin was low.", "Leptin", (HUMAN, "patients")),
-        ("We fed mice. We asked patients to measure their mouse leptin.", "leptin", (MOUSE, "mouse")),
-        ("We fed mice in a study of patients. Here TP53 and Trp53 were measured.", "TP53", (HUMAN, "patients")),
-        ("We fed mice in a study of patients. Here TP53 and Trp53 were measured.", "Trp53", (MOUSE, "mice")),
-        ("Leptin was low.", "Leptin", None),
-        ("Leptin was low in cells with hepatitis C virus.", "Leptin", None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "rules"))
 def test_rules(text, gene, expected):
     assert species_of(text, gene) == (expected and GeneSpecies(*expected))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Tumors grew in nude mice. Leptin was high.",
-        "Tumors grew in SCID mice. Leptin was high.",
-        "Xenografts grew in mice. In mice, leptin was high.",
-        "A rabbit polyclonal antibody stained leptin.",
-        "A yeast two-hybrid screen found leptin.",
-        "An anti-mouse antibody stained leptin.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "a_species_that_is_a_tool_has_no_effect"))
 def test_a_species_that_is_a_tool_has_no_effect(text):
     assert species_of(text, "Leptin" if "Leptin" in text else "leptin") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "species"),
-    [
-        ("We studied Drosophila larvae. Leptin was low.", "NCBITaxon:7227"),
-        ("Cells of BALB/c were treated. Leptin was low.", MOUSE),
-        ("PC12 cells were treated. Leptin was low.", RAT),
-        ("MCF-7 cells were treated, and a mouse. Leptin was low.", HUMAN),
-        ("HEK293 cells were treated. Leptin was low.", None),
-        ("We asked why NK-2 and xPC12 matter, mİce or not. Leptin was low.", None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "words_of_the_text_name_a_species_that_is_not_linked"))
 def test_words_of_the_text_name_a_species_that_is_not_linked(text, species):
     start = text.index("Leptin")
     (found,) = species_of_genes(text, [GeneMention(start, start + 6, "")], [], [0, start])

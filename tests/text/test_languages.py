@@ -13,6 +13,8 @@ from spacy_sapbert.text.languages import ENGLISH, LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import plain
 from spacy_sapbert.text.words import read_words, word_keys
 
+from ..cases import cases
+
 LETTERS = "abcdefghijklmnopqrstuvwxyzáàâäçéèêëíîïñóôöúùûüßœ"
 WORDS = st.text(st.sampled_from(LETTERS + LETTERS.upper()), min_size=1, max_size=15)
 CONNECTORS = ["y", "e", "o", "u", "et", "ou", "und", "oder", ",", "/", "."]
@@ -61,52 +63,12 @@ def test_words_that_change_the_meaning_distinguish_names(code):
 # --- words
 
 
-@pytest.mark.parametrize(
-    ("code", "first", "second"),
-    [
-        ("es", "lesiones", "lesión"),
-        ("es", "raíces", "raíz"),
-        ("es", "índices", "índice"),
-        ("es", "genes", "gen"),
-        ("es", "TUMORES DE CEREBRO", "tumor del cerebro"),
-        ("es", "CANCER DE MAMA", "cáncer de mama"),
-        ("es", "ca\u0301ncer", "cáncer"),
-        ("es", "enfermedades cardíacas", "enfermedad cardiaca"),
-        ("de", "Nieren", "Niere"),
-        ("de", "Tumoren", "Tumor"),
-        ("de", "Karzinoms", "Karzinome"),
-        ("de", "chronischer Hepatitiden", "chronische Hepatitis"),
-        ("de", "akuten Entzündungen der Leber", "akute Entzündung Leber"),
-        ("de", "Oedem", "Ödem"),
-        ("de", "Abszeß", "ABSZESS"),
-        ("de", "Carcinom", "Karzinom"),
-        ("de", "Streptococcus", "Streptokokkus"),
-        ("de", "Ulcus", "Ulkus"),
-        ("de", "Psychosis", "Psychosen"),
-        ("fr", "tumeurs", "tumeur"),
-        ("fr", "vaisseaux cérébraux", "vaisseau cérébral"),
-        ("fr", "noyaux", "noyau"),
-        ("fr", "œdème", "OEDEME"),
-        ("fr", "obésité", "OBESITE"),
-        ("fr", "maladie d’Alzheimer", "maladie Alzheimer"),
-        ("fr", "cancer de l'ovaire", "cancer ovaire"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "forms_of_one_word"))
 def test_forms_of_one_word(code, first, second):
     assert same(code, first, second)
 
 
-@pytest.mark.parametrize(
-    ("code", "first", "second"),
-    [
-        ("es", "ano", "año"), ("es", "enfermedad de Graves", "enfermedad grave"), ("es", "vitamina A", "vitamina"),
-        ("es", "cáncer sin metástasis", "cáncer con metástasis"), ("es", "melanocitos", "melanocitosis"),
-        ("de", "Leber", "Leben"), ("de", "Blut", "Bluter"), ("de", "intern", "inter"),
-        ("de", "Fieber ohne Husten", "Fieber mit Husten"), ("fr", "côte", "côté"),
-        ("fr", "maladie de Graves", "maladie grave"), ("fr", "vitamine D", "vitamine"),
-        ("fr", "hépatite A", "hépatite"), ("fr", "foie", "fois"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "different_words"))
 def test_different_words(code, first, second):
     assert not same(code, first, second)
 
@@ -142,33 +104,8 @@ def test_words_and_keys_are_parallel(code, text):
 # --- abbreviations
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        ("es", "el virus de la inmunodeficiencia humana (VIH)", ("VIH", "virus de la inmunodeficiencia humana")),
-        ("es", "síndrome de ovario poliquístico (SOP)", ("SOP", "síndrome de ovario poliquístico")),
-        ("es", "el ácido acetilsalicílico (AAS)", ("AAS", "ácido acetilsalicílico")),
-        ("es", "VIH (virus de la inmunodeficiencia humana)", ("VIH", "virus de la inmunodeficiencia humana")),
-        ("es", "un índice de masa corporal («IMC»)", ("IMC", "índice de masa corporal")),
-        ("es", "diabetes mellitus de tipo 2 (DM2)", ("DM2", "diabetes mellitus de tipo 2")),
-        ("es", "Fin. Ácido úrico (AU)", ("AU", "Ácido úrico")),
-        ("de", "die koronare Herzkrankheit (KHK)", ("KHK", "koronare Herzkrankheit")),
-        ("de", "eine Magnetresonanztomographie (MRT)", ("MRT", "Magnetresonanztomographie")),
-        ("de", "rheumatoide Arthritis („RA“)", ("RA", "rheumatoide Arthritis")),
-        ("de", "bzw. Multiple Sklerose (MS)", ("MS", "Multiple Sklerose")),
-        ("fr", "un accident vasculaire cérébral (AVC)", ("AVC", "accident vasculaire cérébral")),
-        ("fr", "virus de l'immunodéficience humaine (VIH)", ("VIH", "virus de l'immunodéficience humaine")),
-        ("fr", "électrocardiogramme (ECG)", ("ECG", "électrocardiogramme")),
-        ("fr", "polyarthrite rhumatoïde (« PR »)", ("PR", "polyarthrite rhumatoïde")),
-        # two short forms, and a linking word that begins none
-        ("es", "cáncer de mama o de ovario (CM/CO)", ("CM", "cáncer de mama"), ("CO", "cáncer de ovario")),
-        ("es", "antes y después (YD)"),
-        ("de", "vorher und nachher (UN)"),
-        ("fr", "avant et après (EA)"),
-    ],
-)
-def test_definitions(case):
-    code, text, *expected = case
+@pytest.mark.parametrize(*cases(__file__, "definitions"))
+def test_definitions(code, text, expected):
     assert defined(code, text) == expected
 
 
@@ -183,45 +120,7 @@ def test_a_repeated_head_appears_once():
 # --- composite mentions
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "expected"),
-    [
-        ("es", "cáncer de mama y de ovario", ("cáncer de mama", "cáncer de ovario")),
-        ("es", "cáncer de mama y ovario", ("cáncer de mama", "cáncer de ovario")),
-        ("es", "cáncer  de\tmama\ny\xa0ovario", ("cáncer de mama", "cáncer de ovario")),
-        ("es", "cáncer de mama, de ovario y de colon", ("cáncer de mama", "cáncer de ovario", "cáncer de colon")),
-        ("es", "insuficiencia cardíaca y renal", ("insuficiencia cardíaca", "insuficiencia renal")),
-        ("es", "hiper- e hipotiroidismo", ("hipertiroidismo", "hipotiroidismo")),
-        ("es", "hepatitis A y E", ("hepatitis A", "hepatitis E")),
-        ("es", "diabetes e hipertensión", ("diabetes", "hipertensión")),
-        (
-            "es",
-            "infarto de miocardio y accidente cerebrovascular",
-            ("infarto de miocardio", "accidente cerebrovascular"),
-        ),
-        ("de", "Brust- und Eierstockkrebs", ("Brustkrebs", "Eierstockkrebs")),
-        ("de", "Magen-, Darm- und Leberkrebs", ("Magenkrebs", "Darmkrebs", "Leberkrebs")),
-        ("de", "Hör- und Sehverlust", ("Hörverlust", "Sehverlust")),
-        ("de", "Angst- und Panikstörung", ("Angststörung", "Panikstörung")),
-        ("de", "Brusttumoren und -metastasen", ("Brusttumoren", "Brustmetastasen")),
-        ("de", "Herz- bzw. Nierenversagen", ("Herzversagen", "Nierenversagen")),
-        (
-            "de",
-            "chronische Herz- und Niereninsuffizienz",
-            ("chronische Herzinsuffizienz", "chronische Niereninsuffizienz"),
-        ),
-        ("de", "Typ-1- und Typ-2-Diabetes", ("Typ-1-Diabetes", "Typ-2-Diabetes")),
-        ("de", "Hyper- oder Hypotonie", ("Hypertonie", "Hypotonie")),
-        ("de", "akute und chronische Pankreatitis", ("akute Pankreatitis", "chronische Pankreatitis")),
-        ("de", "Krebs der Brust und des Eierstocks", ("Krebs der Brust", "Krebs des Eierstocks")),
-        ("fr", "cancer du sein et de l'ovaire", ("cancer du sein", "cancer de l'ovaire")),
-        ("fr", "cancer du sein et d'ovaire", ("cancer du sein", "cancer d'ovaire")),
-        ("fr", "insuffisance cardiaque et rénale", ("insuffisance cardiaque", "insuffisance rénale")),
-        ("fr", "diabète de type 1 et 2", ("diabète de type 1", "diabète de type 2")),
-        ("fr", "hyper- ou hypothyroïdie", ("hyperthyroïdie", "hypothyroïdie")),
-        ("fr", "fièvre et toux", ("fièvre", "toux")),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "first_split"))
 def test_first_split(code, text, expected):
     assert composite_splits(text, rules=rules_of(code))[0] == expected
 

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from spacy_sapbert.text import long_forms
 from spacy_sapbert.text.long_forms import PRECISIONS, STRATEGIES, find_joint_forms, find_long_form, short_form_class
 
+from ..cases import cases
+
 
 def long_form(short: str, words: str, min_precision: float = 0.0) -> "tuple[str, str] | None":
     match = find_long_form(short, words, min_precision)
@@ -26,30 +28,7 @@ def test_table_names_known_strategies_with_probabilities():
 
 
 # One long form for each strategy, after words that do not belong to it.
-@pytest.mark.parametrize(
-    ("short", "words", "expected", "strategy"),
-    [
-        ("T", "levels of testosterone", "testosterone", "FirstLetOneChSF"),
-        ("CF", "patients with cystic fibrosis", "cystic fibrosis", "FirstLet"),
-        ("PPI", "a protein phosphatase inhibitor", "protein phosphatase inhibitor", "FirstLet"),
-        ("NHL", "cases of non-Hodgkin lymphoma", "non-Hodgkin lymphoma", "FirstLetGen"),
-        ("GC-MS", "by gas chromatography mass spectrometry", "gas chromatography mass spectrometry", "FirstLetGen2"),
-        ("PPIs", "use of proton pump inhibitors", "proton pump inhibitors", "FirstLetGenS"),
-        ("HNC", "a head and neck cancer", "head and neck cancer", "FirstLetGenStp"),
-        ("MSM", "among men who have sex with men", "men who have sex with men", "FirstLetGenStp2"),
-        ("URI", "an upper respiratory tract infection", "upper respiratory tract infection", "FirstLetGenSkp"),
-        (
-            *("TAP", "the transporter associated with antigen processing"),
-            *("transporter associated with antigen processing", "FirstLetGenSkp"),
-        ),
-        ("ACh", "release of acetylcholine", "acetylcholine", "ContLet"),
-        ("Ad5", "human adenovirus type 5", "adenovirus type 5", "ContLetSkp"),
-        ("IL", "levels of interleukin", "interleukin", "WithinWrdFLet"),
-        ("TIMP", "a tissue inhibitor of metalloproteinases", "tissue inhibitor of metalloproteinases", None),
-        ("TEV", "the tobacco etch potyvirus", "tobacco etch potyvirus", "WithinWrdLet"),
-        ("PDB1", "a pancreatic duodenal homeobox gene 1", "pancreatic duodenal homeobox gene 1", "AnyLet"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "strategies"))
 def test_strategies(short, words, expected, strategy):
     match = long_form(short, words)
     assert match is not None
@@ -57,23 +36,7 @@ def test_strategies(short, words, expected, strategy):
     assert strategy is None or match[1] == strategy
 
 
-@pytest.mark.parametrize(
-    ("short", "words", "expected"),
-    [
-        # numbers and Greek letters may be spelled out
-        ("2D", "the two-dimensional", "two-dimensional"),
-        ("T3", "binding to triiodothyronine", "triiodothyronine"),
-        ("F8", "human factor VIII", "factor VIII"),
-        ("TNF-α", "a tumor necrosis factor alpha", "tumor necrosis factor alpha"),
-        ("TNF-α", "a tumor necrosis factor-α", "tumor necrosis factor-α"),
-        # it begins after a slash but not after a hyphen, and without signs before the first word
-        ("PAX6", "Ngn3/paired box factor 6", "paired box factor 6"),
-        ("TMP", "4,5',8-trimethylpsoralen", "4,5',8-trimethylpsoralen"),
-        ("CF", 'the so-called "cystic fibrosis', "cystic fibrosis"),
-        ("SAH", "smoking and subarachnoid hemorrhage", "subarachnoid hemorrhage"),  # a stop word does not match
-        ("CF", "İİİ İ cystic fibrosis", "cystic fibrosis"),  # characters that grow in lower case
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "where_a_long_form_begins"))
 def test_where_a_long_form_begins(short, words, expected):
     assert long_form(short, words)[0] == expected
 
@@ -83,32 +46,12 @@ def test_word_in_lower_case_leaves_over_no_word():
     assert long_form("cod", "a cyclooctadiene", 0.9)[0] == "cyclooctadiene"
 
 
-@pytest.mark.parametrize(
-    ("short", "words"),
-    [
-        ("XYZ", "cystic fibrosis"), ("fc", "cystic fibrosis"), ("FC", "cystic fibrosis of"),
-        ("FCC", "cystic fibrosis"), ("FC-1", "cystic fibrosis"), ("CF", ""), ("CF", "cystic CF fibrosis"),
-        ("AB", "alpha) beta"), ("alphas", "alpha"), ("CF", "cystic disease of the lung fibrosis"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "no_long_form"))
 def test_no_long_form(short, words):
     assert long_form(short, words) is None
 
 
-@pytest.mark.parametrize(
-    ("short", "words", "expected"),
-    [
-        ("DM", "in myotonic dystrophy", "myotonic dystrophy"),
-        ("AHC", "the congenital adrenal hypoplasia", "congenital adrenal hypoplasia"),
-        ("GBA", "of acid beta-glucosidase", "acid beta-glucosidase"),
-        ("CTL", "tumor of the left colon", "tumor of the left colon"),
-        (
-            "DM",
-            "drive at the myotonic dystrophy",
-            "myotonic dystrophy",
-        ),  # shorter than "drive at the myotonic dystrophy"
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "initials_in_another_order"))
 def test_initials_in_another_order(short, words, expected):
     assert long_form(short, words) == (expected, "FirstLetReordered")
     assert find_long_form(short, words, 0.96) is None
@@ -178,44 +121,11 @@ def test_work_is_bounded_on_text_that_is_not_language():
     assert 0 < steps(4000) == steps(500)
 
 
-# --- forms that are defined together
-
-
 def joint_pairs(shorts, words):
     return [(form.short, form.long) for form in find_joint_forms(shorts, words, 0.9)]
 
 
-@pytest.mark.parametrize(
-    ("shorts", "words", "expected"),
-    [
-        (
-            "DMD/BMD",
-            "boys with Duchenne and Becker muscular dystrophy",
-            [("DMD", "Duchenne muscular dystrophy"), ("BMD", "Becker muscular dystrophy")],
-        ),
-        (
-            "ARF and CRF",
-            "acute or chronic renal failure",
-            [("ARF", "acute renal failure"), ("CRF", "chronic renal failure")],
-        ),
-        (
-            "ALD / AMN",
-            "seen in adrenoleukodystrophy/adrenomyeloneuropathy",
-            [("ALD", "adrenoleukodystrophy"), ("AMN", "adrenomyeloneuropathy")],
-        ),
-        (
-            "LRF, RRF, and BRF",
-            "left, right, and bilateral renal failure",
-            [("LRF", "left renal failure"), ("RRF", "right renal failure"), ("BRF", "bilateral renal failure")],
-        ),
-        ("DMD", "Duchenne and Becker muscular dystrophy", []),
-        ("DMD/BMD/XYZ", "Duchenne and Becker muscular dystrophy", []),
-        ("BMD/DMD", "Duchenne and Becker muscular dystrophy", []),
-        ("GC/ECD", "gas chromatography employing an electron capture detector", []),
-        ("A and B", "alpha and beta", []),
-        ("for DMD and BMD", "Duchenne and Becker muscular dystrophy", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "long_forms_in_the_order_of_the_short_forms"))
 def test_long_forms_in_the_order_of_the_short_forms(shorts, words, expected):
     assert joint_pairs(shorts, words) == expected
 

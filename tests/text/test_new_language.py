@@ -15,6 +15,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.text import languages
 from spacy_sapbert.text.languages.rules import read_rules
 
+from ..cases import cases
+
 PACKAGE = Path(spacy_sapbert.__file__).parent
 FOLDER = Path(languages.__file__).parent
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -158,9 +160,6 @@ def test_components_that_need_files_of_their_own(found):
     assert headings.startswith("[E125] 'it' is not a language with headings of notes. Choose one of: de, en, es, fr.")
 
 
-# --- the file
-
-
 def sections(text):
     """RETURNS (dict[str, str]): the text of each section of a file."""
     _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.M)
@@ -190,16 +189,7 @@ def test_a_missing_section(name, text, tmp_path):
         read(tmp_path, {name: text})
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("plurals", "i o"), ("plurals", "4 i o"), ("plurals", "4 - o"), ("spelled", "uno"), ("spelled", "1 ("),
-        ("classifier", "(tipo"), ("prefixes", "iper)"), ("conditions", "("), ("endings of conditions", "(ite"),
-        ("endings of nouns", "(e"), ("adjectives", "*"), ("letters", "ä"), ("letters", "ae:ä"), ("spelling", "c"),
-        ("kept accents", "("), ("normal form", "britsh"), ("head_first", "no"), ("alphabet", "z-a"), ("word", "("),
-        ("elided", "("), ("heads", "("), ("numbering", "Z-A"), ("combining_form", "("),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "a_malformed_section"))
 def test_a_malformed_section(name, text, tmp_path):
     with pytest.raises(SapbertError, match=rf"\[E121\] .*it\.txt .*the section \[{name}\] is malformed: "):
         read(tmp_path, {name: text})

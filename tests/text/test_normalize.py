@@ -21,6 +21,8 @@ from spacy_sapbert.text.normalize import (
     unpunctuated,
 )
 
+from ..cases import cases
+
 
 @pytest.mark.parametrize("part", _AMERICAN)
 def test_each_british_part_is_noticed(part):
@@ -30,60 +32,14 @@ def test_each_british_part_is_noticed(part):
 texts = st.text(st.sampled_from("aB-,.(1) \t\nßİΣé\u00a0")) | st.text()
 
 
-@pytest.mark.parametrize(
-    ("normalize", "text", "expected"),
-    [
-        (lower, "Breast  Cancer", "breast cancer"),
-        (lower, " Cancer,\tBreast\n", "cancer, breast"),
-        (lower, "ÉPILEPSIE", "épilepsie"),
-        (lower, "a\u00a0b\u2009c", "a b c"),
-        (lower, " ", ""),
-        (unpunctuated, "Non-Hodgkin's  lymphoma, (B-cell)", "Non Hodgkin s lymphoma B cell"),
-        (biosyn, "Non-Hodgkin's  lymphoma, (B-cell)", "non hodgkin s lymphoma b cell"),
-        (biosyn, "-x-", "x"),
-        (biosyn, "IL-2/IL_4", "il 2 il 4"),
-        (biosyn, "β–α", "β–α"),
-        (biosyn, "?!", ""),
-        (american, "Acute lymphoblastic  leukaemia", "acute lymphoblastic leukemia"),
-        (american, "oedema; lymphoedema; myxoedema", "edema; lymphedema; myxedema"),
-        (american, "Oesophageal tumours", "esophageal tumors"),
-        (american, "gastro-oesophageal reflux", "gastro-esophageal reflux"),
-        (american, "oestrogen, prooestrus", "estrogen, prooestrus"),
-        (american, "Leucocytoclastic vasculitis, leucopenia", "leukocytoclastic vasculitis, leukopenia"),
-        (american, "ischaemic heart disease, haematuria", "ischemic heart disease, hematuria"),
-        (american, "glycaemia, diarrhoea, gonorrhoea, apnoea", "glycemia, diarrhea, gonorrhea, apnea"),
-        (american, "dyspnoea, paraesthesia, anaesthesia", "dyspnea, paresthesia, anesthesia"),
-        (american, "phaeochromocytoma of unknown aetiology", "pheochromocytoma of unknown etiology"),
-        (american, "coeliac disease", "celiac disease"),
-        (american, "sulphasalazine sensitisation", "sulfasalazine sensitization"),
-        (american, "angioedema, gastroesophageal, leucovorin", "angioedema, gastroesophageal, leucovorin"),
-        (american, "aerobic poem, Noonan, shoe, coenzyme, Baer", "aerobic poem, noonan, shoe, coenzyme, baer"),
-        (spell_out_greek, "α-thalassemia, TNFα, IL-1β", "alpha-thalassemia, TNFalpha, IL-1beta"),
-        (spell_out_greek, "α1-antitrypsin, Δ9-THC, ω-3", "alpha1-antitrypsin, Delta9-THC, omega-3"),
-        (spell_out_greek, "αβ T cells, Gβγ", "alpha-beta T cells, Gbeta-gamma"),
-        (spell_out_greek, "α/β hydrolase", "alpha/beta hydrolase"),
-        (spell_out_greek, "no Greek: é, ß, ñ, 日本", "no Greek: é, ß, ñ, 日本"),
-        (spell_out_greek, "θαλασσαιμία", "θαλασσαιμία"),  # Greek words stay
-        (spell_out_greek, "σύνδρομο Down, ΙΝΣΟΥΛΙΝΗ", "σύνδρομο Down, ΙΝΣΟΥΛΙΝΗ"),
-        *((normalize, "", "") for normalize in (lower, biosyn, american, spell_out_greek)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "normal_forms"))
 def test_normal_forms(normalize, text, expected):
-    assert normalize(text) == expected
-    assert normalize(expected) == expected
+    form = {**TEXT_NORMALIZERS, "spell_out_greek": spell_out_greek}[normalize]
+    assert form(text) == expected
+    assert form(expected) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("hepa\u00adtitis, can\u200bcer", "hepatitis, cancer"),
-        ("ﬁbrosis, ＴＮＦ, CO₂, 10⁶", "fibrosis, TNF, CO2, 106"),
-        ("Me\u0301nie\u0300re’s, 5′, Taxol®", "Ménière's, 5', Taxol"),
-        ("TNF‐a, TNF–a, Ca²⁺, Cl⁻", "TNF-a, TNF-a, Ca2+, Cl-"),
-        ("IL-1ß, TGFß1, PDGFRß, Aß42, ß-catenin", "IL-1β, TGFβ1, PDGFRβ, Aβ42, β-catenin"),
-        ("Gefäß, STRAßE, GROß, ßa", "Gefäß, STRAßE, GROß, ßa"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "plain_characters"))
 def test_plain_characters(text, expected):
     assert plain(text) == expected
 
@@ -136,25 +92,10 @@ def test_what_a_normal_form_holds(text):
     assert biosyn(lower(text)) == biosyn(text) == biosyn(text.lower())
 
 
-# --- Greek letters
-
 ALPHABET = "αβγδεζηθικλμνξοπρστυφχψω"
 
 
-@pytest.mark.parametrize(
-    ("variants", "name"),
-    [
-        ("σς", "sigma"),
-        ("μµ", "mu"),  # the letter, the micro sign
-        ("βϐ𝛃𝜷ᵝᵦ", "beta"),
-        ("αάἀᾳ𝛼𝝰ɑ", "alpha"),
-        ("φϕ𝜙", "phi"),
-        ("θϑ𝜃", "theta"),
-        ("εϵ𝜖", "epsilon"),
-        ("Δ∆𝚫", "Delta"),
-        ("ΩΩ", "Omega"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "variants_are_one"))
 def test_variants_are_one(variants, name):
     for variant in variants:
         assert spell_out_greek(f"x-{variant}1") == f"x-{name}1"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.text.repeats import LONGEST, TokenNames
 
+from ..cases import cases
+
 TOKENIZER = spacy.blank("en").tokenizer
 
 
@@ -22,21 +24,7 @@ def find(text, *known, rules=None):
     return [(doc[start:end].start_char, doc[start:end].text) for start, end, _ in found]
 
 
-@pytest.mark.parametrize(
-    ("text", "known", "expected"),
-    [
-        # case, plural and spelling make no difference
-        ("a kidney tumor; Kidney Tumors and kidneys.", "kidney tumor", [(16, "Kidney Tumors")]),
-        ("a kidney tumor; KIDNEY TUMOURS", "kidney tumor", [(16, "KIDNEY TUMOURS")]),
-        # short forms keep their case
-        ("ALL is not all, and ALL is All.", "ALL", [(20, "ALL")]),
-        ("all of us have ALL.", "all", []),
-        # a short name at the end, where a longer one does not fit
-        ("gout attack, gout attack, gout", "gout attack", [(13, "gout attack")]),
-        ("gout, gout attack and gout", "gout|gout attack", [(22, "gout")]),
-        ("ein Tumor, zwei Tumoren", "Tumor", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "repeated_names"))
 def test_repeated_names(text, known, expected):
     assert find(text, *known.split("|")) == expected
 

@@ -11,6 +11,8 @@ from spacy_sapbert.text.normalize import plain
 from spacy_sapbert.text.rewriting import MAX_CHEMICAL, RULES, apply_rules, other_names_than_the_plural, rewrites
 from spacy_sapbert.text.symbols import MAX_LETTERS
 
+from ..cases import cases
+
 TEXTS = [text for rule in chain.from_iterable(RULES.values()) for text in rule.examples]
 MOST = 192  # ways to write a text
 CHEMICALS = (*RULES["usual"], *RULES["acids"], *RULES["chemicals"])
@@ -39,45 +41,13 @@ def test_each_rule_has_an_example_and_fills_its_templates():
         assert "{" not in "".join(chain.from_iterable(apply_rules(next(iter(rule.examples)), [rule])))
 
 
-PROPOSED = [
-    # an acid and its anion
-    ("pyruvate", "pyruvic acid"), ("Pyruvic acid", "Pyruvate"), ("sulfate", "sulfuric acid"),
-    ("tartaric acid", "tartrate"),
-    # a drug and its salt
-    ("lidocaine hydrochloride", "lidocaine"), ("atropine sulfate", "atropine"), ("naproxen sodium", "naproxen"),
-    ("potassium clavulanate", "clavulanic acid"), ("imatinib", "imatinib mesylate"),
-    # formulas as they are printed
-    ("CaCl(2)", "calcium chloride"), ("SO(4)(2-)", "sulfate"), ("IP(3)", "IP3"), ("C02", "carbon dioxide"),
-    # ions and radicals
-    ("Ca +2", "calcium"), ("calcium (2+)", "calcium"), ("zinc ions", "zinc"), ("OH•", "hydroxyl radical"),
-    ("O2·−", "superoxide"), ("O2(-)", "superoxide"), (".OH", "hydroxyl radical"), ("OH radical", "hydroxyl radical"),
-    ("Cl-", "chlorides"), ("SO4(2-)", "sulfate"), ("Cl- ions", "chloride"), ("Fe (III)", "iron"),
-    # isotopes and labels
-    ("C-14", "carbon-14"), ("carbon 14", "14C"), ("99mTc", "technetium-99m"), ("(125)I", "iodine"), ("3H", "tritium"),
-    ("Tc99m", "technetium-99m"), ("[18F]FDG", "FDG"), ("14C-urea", "urea"), ("[(3)H]thymidine", "thymidine"),
-    ("DMSO-d6", "DMSO"), ("[D6]acetone", "acetone"), ("CDCl3", "chloroform"),
-    # usual abbreviations
-    ("THF", "tetrahydrofuran"), ("DMF", "dimethylformamide"), ("formalin", "formaldehyde"),
-    ("b-carotene", "beta-carotene"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "name"), PROPOSED)
+@pytest.mark.parametrize(*cases(__file__, "other_names_of_a_chemical"))
 def test_other_names_of_a_chemical(text, name):
     assert name in dict(rewrites(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("estrone sulfate", "estrone"), ("cortisone acetate", "cortisone"), ("creatine phosphate", "creatine"),
-        ("nickel chloride", "nickel"), ("16S", "sulfur"), ("H-7", "hydrogen"), ("C14", "carbon"),
-        ("thf", "tetrahydrofuran"), ("3H", "hydrogen"), ("2H", "tritium"), ("OH", "hydroxyl radical"),
-        ("2H-chromene", "chromene"), ("Scion", "scandium"), ("OH-", "hydroxyl radical"), ("O2 -", "oxygen"),
-        ("vitamin-d3", "vitamin"), ("cyclin-D1", "cyclin"), ("cyclin-d1", "cyclin"), ("ammonium", "ammonium sulfate"),
-    ],
-)  # fmt: skip
-def test_another_substance_is_not_proposed(text, name):
+@pytest.mark.parametrize(*cases(__file__, "what_is_not_proposed"))
+def test_what_is_not_proposed(text, name):
     assert name not in dict(rewrites(text))
 
 
@@ -102,24 +72,7 @@ def letters_of(text):
     return [other for other, _ in apply_rules(plain(text), RULES["letters"])]
 
 
-@pytest.mark.parametrize(
-    ("text", "others"),
-    [
-        ("VEGF-C", ["VEGFC"]),
-        ("k-ras", ["kras"]),
-        ("COVID19", ["COVID-19"]),
-        ("IL 6", ["IL6", "IL-6"]),
-        ("TNFα", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
-        ("TNF-ALPHA", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
-        ("TNFA", ["TNFalpha", "TNF-alpha"]),
-        ("GSK3ß", ["GSK3B", "GSK-3B", "GSK3-B", "GSK-3-B", "GSK3beta", "GSK-3beta", "GSK3-beta", "GSK-3-beta"]),
-        ("ERα", ["ERalpha", "ER-alpha"]),  # ERA is another gene
-        ("Ménière", ["Meniere"]),
-        ("Sjo\u0308gren syndrome", ["Sjogren syndrome", "Sjoegren syndrome"]),
-        *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6)),
-        ("IL-1/2", []),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "other_ways_to_write_a_symbol"))
 def test_other_ways_to_write_a_symbol(text, others):
     assert letters_of(text) == others
 
@@ -135,34 +88,9 @@ def test_other_ways_are_bounded_and_have_the_same_letters(text):
     assert text not in others
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "name"),
-    [
-        ("en", "low sodium", "hyponatremia"), ("en", "elevated serum magnesium levels", "hypermagnesemia"),
-        ("en", "fast heart rate", "tachycardia"), ("en", "reduction in platelets", "thrombocytopenia"),
-        ("en", "tiny jaw", "micrognathia"), ("en", "raised GGT", "elevated serum gamma-glutamyltransferase"),
-        ("en", "low level of xyz in urine", "decreased level of xyz in urine"),
-        ("es", "potasio bajo", "hipopotasemia"), ("es", "aumento de la frecuencia cardíaca", "taquicardia"),
-        ("fr", "taux de sodium élevé", "hypernatrémie"), ("fr", "grosse langue", "macroglossie"),
-        ("de", "erhöhtes Kalium", "hyperkaliämie"), ("de", "niedriger Blutzucker", "hypoglykämie"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "a_direction_and_a_quantity_are_a_finding"))
 def test_a_direction_and_a_quantity_are_a_finding(language, text, name):
     assert name in [name.lower() for name, _ in rewrites(text, rules_of(language))]
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("low sodium", "hypernatremia"),
-        ("large heart", "tachycardia"),
-        ("large platelets", "thrombocytosis"),  # a size is no level
-        ("sodium", "hyponatremia"),
-        ("low or high sodium", "hyponatremia"),
-    ],
-)
-def test_another_finding_is_not_proposed(text, name):
-    assert name not in dict(rewrites(text))
 
 
 @given(st.text(alphabet="low highserumcalcium -", max_size=200))
@@ -170,59 +98,9 @@ def test_any_text_has_a_bounded_number_of_findings(text):
     assert len(list(apply_rules(text, RULES["findings"]))) < 200
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "other"),
-    [
-        ("en", "renal cysts", "kidney cysts"),
-        ("en", "cutaneous tumours", "skin neoplasm"),  # two words
-        ("en", "nosebleed", "epistaxis"),
-        ("en", "hypertensive", "hypertension"),
-        ("en", "Epileptic", "epilepsy"),
-        ("en", "anemic", "anemia"),
-        ("en", "cell dividing", "cell division"),
-        ("en", "febrile", "fever"),
-        ("en", "McLeod", "McLeod syndrome"),
-        ("en", "Leucocytopenia", "leukocytopenia"),
-        ("en", "splenic dysfunction", "splenic disease"),
-        ("en", "itchy", "itching"),
-        ("en", "cardiac", "heart"),
-        ("en", "retinal toxicities", "retinal disease"),
-        ("en", "impairment of learning", "learning disorder"),
-        ("en", "prolongation of the QT interval", "long qt syndrome"),
-        ("en", "nephrotoxic", "kidney disease"),
-        ("en", "recessive disorders", "hereditary disease"),
-        ("en", "lung metastases", "lung neoplasm"),
-        ("en", "impaired thymic function", "thymus disease"),
-        ("en", "hematological symptoms", "hematologic symptoms"),
-        ("es", "isquémico", "isquemia"),
-        ("es", "hipertensa", "hipertensión"),
-        ("es", "epiléptica", "epilepsia"),
-        ("es", "cáncer pulmonar", "cáncer de pulmón"),
-        ("de", "asthmatisch", "asthma"),
-        ("fr", "hypertendu", "hypertension"),
-        ("fr", "anémique", "anémie"),
-        ("fr", "diabétique", "diabète"),
-        ("de", "ischämisch", "ischämie"),
-        ("de", "Herzinfarkt", "myokardinfarkt"),
-        ("fr", "abcès hépatique", "abcès du foie"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "other_words_are_proposed"))
 def test_other_words_are_proposed(language, text, other):
     assert other in dict(rewrites(text, rules_of(language)))
-
-
-@pytest.mark.parametrize(
-    ("text", "other"),
-    [
-        ("hyperkeratosis", "keratosis"),
-        ("idiopathic", "systemic"),
-        ("angina", "disease"),
-        ("ovarian", "ovarian disease"),
-        ("retinal disease", "retinal toxicity"),
-    ],
-)
-def test_different_words_are_not_proposed(text, other):
-    assert other not in dict(rewrites(text))
 
 
 @given(st.text(alphabet="renalkidy tumor-ic", max_size=200))

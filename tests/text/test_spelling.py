@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 import string
 
@@ -8,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.spelling import LONG, MIN_LETTERS, CorrectionList, KnownWords, edit_distance, is_word
+
+from ..cases import cases
 
 NAMES = [
     "Breast Neoplasms", "Carcinoma of the breast", "Tumor", "Hemorrhage", "Hyperkalemia", "Diarrhea",
@@ -38,43 +38,12 @@ texts = st.lists(words | misspelt() | known_words | st.sampled_from(["of", "ALS"
 # --- by the words of a vocabulary
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("brest carcinoma", "breast carcinoma"),
-        ("Carcinmoa of the brest, tumors", "Carcinoma of the breast, tumors"),
-        ("Dibaetes insipidus", "Diabetes insipidus"),
-        ("Brest", "Breast"),  # a word of its own needs no company
-        ("hemorrage", "hemorrhage"),
-        ("haemorrage", "hemorrhage"),
-        ("diarrea-syndrome (breast)", "diarrhea-syndrome (breast)"),
-        ("Sjögrens Syndorme", "Sjögrens Syndrome"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "misspelt_words_are_corrected"))
 def test_misspelt_words_are_corrected(text, expected):
     assert KNOWN(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *NAMES,
-        "breast tumours",  # British plural
-        "haemorrhages, diarrhoea",
-        "tumr",  # short
-        "BREST cancer",  # might be a short form
-        "bRest cancer",
-        "brest2 carcinoma",  # a digit
-        "reast carcinoma",  # the first letter
-        "brrestt carcinoma",  # two edits in a word that is not long
-        "carcinmoa of the brest",  # no word of the mention is known
-        "of the brest",
-        "hypokalemia",  # the opposite, and two edits from it
-        "microsomia",
-        "",
-        "–?",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "what_stays"))
 def test_what_stays(text):
     assert KNOWN(text) == text
 
@@ -137,9 +106,6 @@ def test_nearest_is_what_comparing_with_all_gives(names, word):
         assert found in near
 
 
-# --- by a list
-
-
 def test_a_list():
     right = CorrectionList({"hemmorhage": "haemorrhage", "smallbowel": "small bowel", "le": "leg"})
     assert right("Hemmorhage of the smallbowel") == "Haemorrhage of the small bowel"
@@ -151,21 +117,7 @@ def test_a_list():
 # --- edit distance
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "distance"),
-    [
-        ("", "", 0),
-        ("", "ab", 2),
-        ("abc", "abc", 0),
-        ("abc", "acb", 1),
-        ("abc", "axc", 1),
-        ("abc", "abcd", 1),
-        ("bc", "abc", 1),
-        ("ca", "abc", 3),  # each letter is touched once
-        ("kitten", "sitting", 3),
-        ("abcdef", "badcfe", 3),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "edit_distance"))
 def test_edit_distance(a, b, distance):
     assert edit_distance(a, b, 9) == edit_distance(b, a, 9) == distance
     for limit in range(4):

@@ -6,6 +6,8 @@ from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.phrases import FOLDER
 from spacy_sapbert.text.word_classes import STRONG, Contexts, Evidence, derived_words, may_be_equal, word_table
 
+from ..cases import cases
+
 # kidney and renal name one concept in three contexts, left and right two concepts in two
 CONCEPTS = [
     ["kidney failure", "renal failure"],
@@ -31,30 +33,7 @@ def test_many_contexts_of_one_concept_count_once():
     assert Contexts([names]).evidence(("cerebral", "sever")).same == 1
 
 
-@pytest.mark.parametrize(
-    ("pair", "may"),
-    [
-        (("kidney", "renal"), True),
-        (("elevated", "increased"), True),
-        (("abnormality", "anomaly"), True),
-        (("left", "right"), False),
-        (("decreased", "increased"), False),
-        (("acute", "chronic"), False),
-        (("iii", "three"), False),
-        (("2", "second"), False),
-        (("diseas", "neuropathy"), False),
-        (("hyperkeratos", "keratos"), False),
-        (("autosomal", "type"), False),
-        (("low", "normal"), False),
-        (("abnormal", "regular"), False),
-        (("antepartum", "postpartum"), False),  # another time
-        (("hand", "forearm"), False),  # a part
-        (("bladder", "deep"), False),
-        (("cell", "lymphocytic"), False),
-        (("cryptogenic", "symptomatic"), False),  # another cause
-        (("flaccid", "spastic"), False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "pairs_that_may_be_equal"))
 def test_pairs_that_may_be_equal(pair, may):
     assert may_be_equal(pair) is may
 

@@ -14,6 +14,8 @@ from spacy_sapbert.text.words import (
     word_keys,
 )
 
+from ..cases import cases
+
 singular, spell = ENGLISH.words.singular, ENGLISH.words.spell
 
 
@@ -47,16 +49,7 @@ def test_case_function_words_and_letters_of_any_script():
     assert keys("snake_case x²") == ["snak", "case", "x2"]
 
 
-@pytest.mark.parametrize(
-    ("text", "after"),
-    [
-        ("breast. Cancer", ["Cancer"]), ("breast; cancer: lung", ["cancer", "lung"]),
-        ('the "breast" cancer', ["breast", "cancer"]), ("breast (lung) cancer", ["lung", "cancer"]),
-        ("breast [lung cancer]", ["lung"]), ("p<0.05 x=3", ["0", "3"]), ("breast\n\ncancer", ["cancer"]),
-        ("breast ..... cancer", ["cancer"]), ("breast\ncancer", []), ("non-small-cell, lung's", []),
-        ("factor(s), 2.5 co(II)te", []), ("breast / lung + ovary & colon", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "what_ends_a_name"))
 def test_what_ends_a_name(text, after):
     assert broken(text) == after
 
@@ -73,15 +66,7 @@ def test_words_are_all_letters_and_digits_of_a_text(text):
         assert (key == "") == (word.lower() in ENGLISH.words.function_words)
 
 
-@pytest.mark.parametrize(
-    ("plural", "single"),
-    [
-        ("diseases", "disease"), ("cancers", "cancer"), ("biopsies", "biopsy"), ("metastases", "metastasis"),
-        ("diagnoses", "diagnosis"), ("viruses", "virus"), ("abscesses", "abscess"), ("lenses", "lens"),
-        ("masses", "mass"), ("cysts", "cyst"), ("nodes", "node"), ("genes", "gene"), ("bones", "bone"),
-        ("nerves", "nerve"), ("knees", "knee"), ("toes", "toe"), ("ribs", "rib"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "plurals"))
 def test_plurals(plural, single):
     assert singular(plural) == singular(single)
 
@@ -103,14 +88,7 @@ def test_short_words_and_those_with_digits_stay():
         assert singular(word) == word
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("ALL", True), ("AIDS", True), ("IL2", True), ("CF", True), ("АБ", True), ("A", False), ("ASTHMA", False),
-        ("SAMe", True), ("NaCl", False), ("mRNA", False), ("123", False), ("IL-2", False), ("A B", False),
-        ("", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "acronyms"))
 def test_acronyms(text, expected):
     assert is_acronym(text) == expected
 

@@ -1,7 +1,5 @@
 """Negatives of a small vocabulary whose vectors are set by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Losses of few vectors in the plane, beside what the formulas of the papers give."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -195,9 +193,6 @@ def test_nca_equals_that_of_labels_where_all_pairs_are_taken(seed):
     expected = NCALoss(softmax_scale=2.0)(vectors, labels)
     result = losses.nca(2.0)(vectors, hard_triplets(None)(vectors, batch_of(synonyms)))
     assert result.item() == pytest.approx(expected.item(), rel=1e-5)
-
-
-# --- gradients
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__qualname__.split(".")[0])

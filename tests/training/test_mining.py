@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -97,9 +95,6 @@ def test_mining_lets_no_gradient_through():
     vectors.requires_grad_()
     mined = hard_triplets()(vectors, batch_of(synonyms))
     assert not any(part.requires_grad for part in (mined.triplets, mined.positives, mined.negatives))
-
-
-# --- pairs as they were drawn, and triplets as they were given
 
 
 def batch_of_pairs(n, pairs, triplets=(), others=()):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import itertools
 import random
@@ -23,12 +21,7 @@ from spacy_sapbert.training.pair_files import (
     read_triples,
     triple_line,
 )
-from spacy_sapbert.training.pair_table import (
-    PairTable,
-    PairWithNegatives,
-    read_pair_file,
-    read_triple_file,
-)
+from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, read_pair_file, read_triple_file
 from spacy_sapbert.training.pairs import shared_names, synonym_pairs
 from spacy_sapbert.training.settings import PairSelection
 from spacy_sapbert.types import Name, Record

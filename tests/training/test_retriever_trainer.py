@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 
@@ -286,9 +284,6 @@ def test_no_document_held_out_has_anything_right(make, examples):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trainer.refresh()  # it warned once
-
-
-# --- saving
 
 
 def test_the_encoder_says_how_it_was_trained_only_while_it_is_saved(trained):

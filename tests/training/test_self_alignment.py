@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -391,9 +389,6 @@ def test_names_that_the_encoder_reads_alike_are_not_negatives(make_run, make_enc
         assert not result[-1].diagonal().any()
 
 
-# --- learning
-
-
 def nearest_is_a_synonym(encoder, concepts):
     """RETURNS (float): the share of names whose nearest other name is of their concept."""
     owners = [concept for concept, names in concepts.items() for _ in names]
@@ -417,8 +412,6 @@ def test_synonyms_are_learnt(make_run, tmp_path):
     ends = {concept: names[::2] for concept, names in concepts.items()}
     assert nearest_is_a_synonym(run.encoder, ends) > 0.8
 
-
-# --- without spaCy
 
 CORE = """
 import sys
@@ -472,9 +465,6 @@ def test_the_core_needs_no_spacy(tiny_encoder, synonym_pairs, tmp_path):
     assert len((tmp_path / "out" / "run" / "log.jsonl").read_text().splitlines()) == 5
 
 
-# --- negatives that were mined offline, and projections
-
-
 @pytest.fixture(scope="session")
 def pairs_with_negatives(synonym_pairs):
     """Each pair with three names of the next three concepts."""
@@ -501,9 +491,6 @@ def test_a_run_lowers_the_loss(make_run, read_curve, synonym_pairs, pairs_with_n
     make_run(pairs, miner=miner(), loss=loss(), max_epochs=6, dropout=False).train(tmp_path)
     curve = [line["loss"] for line in read_curve(tmp_path)]
     assert sum(curve[-5:]) < 0.8 * sum(curve[:5])
-
-
-# --- a projection
 
 
 def frozen(run):

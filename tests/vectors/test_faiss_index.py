@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -136,9 +134,6 @@ def test_an_index_without_description_is_built_again(vectors, small_kb):
     assert open_faiss(vectors, small_kb, "HNSW").nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
 
 
-# --- "auto"
-
-
 def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_path):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.AUTO_PROBED_SHARE", 1)  # all cells are searched
@@ -164,9 +159,6 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
             np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
-# --- masks
-
-
 def passing(rows):
     return FilterMask(Filter(types=("any",)), np.zeros(0, dtype=bool), np.array(rows, dtype=np.int32))
 
@@ -184,14 +176,6 @@ def test_the_nearest_of_those_that_pass(kind, vectors, small_kb, monkeypatch):
         assert set(result.flat) <= set(rows)
     best = np.argsort(-vectors.similarities(queries, rows))[:, :3]
     np.testing.assert_array_equal(result, rows[best])
-
-
-def test_few_rows_are_searched_exactly(vectors, small_kb, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
-    opened = open_faiss(vectors, small_kb, "PQ8x2")  # it cannot search only some rows
-    queries, mask = vectors.encode(["cold", "new"]), passing([3, 8, 20, 33])
-    for result, expected in zip(opened.nearest(queries, 3, mask), vectors.nearest(queries, 3, mask), strict=True):
-        np.testing.assert_array_equal(result, expected)
 
 
 def test_products_are_exact_and_in_order(vectors, small_kb, monkeypatch):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing
@@ -444,9 +442,6 @@ def test_the_fingerprint_is_of_the_vocabulary_and_the_ngrams(index, small_kb, tm
     assert len({one.fingerprint for one in (index, *others)}) == 3
 
 
-# --- the cache
-
-
 @pytest.fixture
 def builds(monkeypatch, tmp_path):
     """A file with one letter for each index that was built, in any process."""
@@ -472,9 +467,6 @@ def test_a_cached_index_is_built_once(own_cache, builds, small_kb):
     assert builds.read_text() == "xxx"
     open_ngram_index(small_kb, "biosyn", given)  # the form of the encoder counts
     assert builds.read_text() == "xxx"
-
-
-# --- damage
 
 
 @pytest.mark.parametrize("change", [{"format": 0}, {"format": None}, {"kb": "other"}, {"ngrams": "other"}])

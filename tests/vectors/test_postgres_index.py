@@ -110,9 +110,6 @@ def test_another_encoder_and_raw_vectors(small_kb, make_encoder, postgres, opene
     np.testing.assert_allclose(opened(small_kb, raw)._vectors(None), exact.vectors, rtol=1e-2, atol=1e-2)
 
 
-# --- what goes wrong
-
-
 def test_what_is_not_there(small_kb, postgres, opened, rows, put):
     with pytest.raises(MismatchError, match=r"E305.*does not exist.*kb upload .*--to"):
         opened(small_kb).nearest(np.ones((1, 32), np.float32), 2)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import http.server
 import multiprocessing
 import re
@@ -12,7 +10,6 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import qdrant_index
@@ -83,9 +80,6 @@ def points(address):
         records, _ = client.scroll(address.collection, limit=1000)
     payloads = [record.payload for record in records if record.id != ABOUT_ID]
     return {payload.get("name") or payload["concept"]: payload for payload in payloads}
-
-
-# --- addresses
 
 
 @pytest.mark.parametrize(
@@ -329,23 +323,6 @@ def test_nothing_is_connected_to_before_the_first_use(small_kb, encoder, monkeyp
     assert vectors.encode(["newer"]).shape == (1, 32)
     with pytest.raises(ZeroDivisionError):
         vectors.nearest(np.ones((1, 32), np.float32), 2)
-
-
-def test_types_and_sources_are_those_of_one_owner(put, small_kb, encoder, address):
-    """The name "Seizures" belongs to a disease of MEDIC and to a phenotype of HPO."""
-    put(small_kb)
-    vectors = QdrantVectors(address, small_kb, encoder)
-    generator = CandidateGenerator(small_kb, None, vectors)
-    row = [*small_kb.names()].index("Seizures")
-    for filter, passes in (
-        (Filter(("Disease",), ("MEDIC",)), True),
-        (Filter(("Phenotype",), ("HPO",)), True),
-        (Filter(("Disease",), ("HPO",)), False),
-    ):
-        passing = generator._mask(filter)
-        _, rows = vectors.nearest(encoder.encode(["Seizures"]), 34, passing)
-        assert (row in rows) == passes
-        assert set(rows[rows >= 0]) == set(passing.rows)
 
 
 def test_raw_vectors(small_kb, make_encoder, address):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -100,9 +98,6 @@ def test_some_rows(compression):
     np.testing.assert_array_equal(vectors[[4, 4, 1]], whole[[4, 4, 1]])
     np.testing.assert_array_equal(vectors[10:13], whole[10:13])
     assert np.asarray(vectors, dtype=np.float64).dtype == np.float64
-
-
-# --- hashes
 
 
 def test_of_equal_hashes_the_first_is_found():

@@ -1,7 +1,5 @@
 """Our reader of OBO against the library `fastobo`, on files of the data folder that its grammar allows as a whole."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Dictionaries of BioSyn, HUNER and MEDIC: what the joined ids of a line mean."""
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 from itertools import combinations
@@ -83,9 +81,6 @@ def test_medic_as_biosyn_writes_it(read, data_dir, train_dictionary):
 
 def pairs(ids):
     return combinations(sorted(set(ids)), 2)
-
-
-# --- MEDIC
 
 
 def test_bare_numbers_are_omim_and_the_first_name_is_preferred(read, tmp_path):

@@ -1,7 +1,5 @@
 """Tables whose columns are known: of CTD, LOINC, Babelon, and of `discover`."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -167,10 +165,3 @@ synonym: "last" EXACT []\ndef: "{escape(definition)}" [e:1]\n"""
     wanted = list(dict.fromkeys([*wanted, Name("last", "exact", "f")]))
     assert sorted(records[0].names) == sorted(name for name in wanted if name.text)
     assert records[0].definition == (" ".join(definition.split()) or None)
-
-
-@given(st.lists(st.text('[]Termidna: "\\{}!x\n')).map("\n".join))
-def test_any_text_is_read_or_reported(read, tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("obo") / "f.obo"
-    _, report = read(path, text)
-    assert report.rows_kept == report.records

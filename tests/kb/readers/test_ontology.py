@@ -1,7 +1,5 @@
 """What readers of ontologies share: CURIEs of IRIs, ids of obsolete terms, relations to other vocabularies."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -12,37 +10,10 @@ from spacy_sapbert.kb.ids import canonical_id
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.readers.ontology import Obsolete, curie, obo_predicates, replaced_ids, skos_match, without_release
 
+from ...cases import cases
 
-@pytest.mark.parametrize(
-    ("iri", "canonical"),
-    [
-        ("http://purl.obolibrary.org/obo/DOID_1612", "DOID:1612"),
-        ("https://purl.obolibrary.org/obo/NCIT_C3262", "NCIT:C3262"),
-        (" <http://purl.obolibrary.org/obo/HP_0000118> ", "HP:0000118"),
-        ("http://purl.obolibrary.org/obo/NCBITaxon_9606", "NCBITaxon:9606"),
-        ("http://purl.obolibrary.org/obo/NCBITaxon_Union_0000030", "NCBITAXON_UNION:0000030"),
-        ("http://www.orpha.net/ORDO/Orphanet_124", "Orphanet:124"),
-        ("http://www.orpha.net/ORDO/Orphanet_C001", "Orphanet:C001"),
-        ("http://www.ebi.ac.uk/efo/EFO_0000408", "EFO:0000408"),
-        ("http://id.nlm.nih.gov/mesh/D009369", "D009369"),
-        ("http://purl.bioontology.org/ontology/MESH/D009369", "D009369"),
-        ("http://identifiers.org/mesh/D009369", "D009369"),
-        ("https://identifiers.org/hgnc/HGNC:5", "HGNC:5"),
-        ("https://identifiers.org/hgnc:5", "HGNC:5"),
-        ("https://bioregistry.io/doid:1612", "DOID:1612"),
-        ("http://linkedlifedata.com/resource/umls/id/C0012634", "C0012634"),
-        ("https://www.omim.org/entry/145250", "OMIM:145250"),
-        ("http://snomed.info/id/22298006", "SNOMEDCT:22298006"),
-        ("http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#C3262", "NCIT:C3262"),
-        ("https://www.ncbi.nlm.nih.gov/gene/7157", "NCBIGene:7157"),
-        ("https://pubchem.ncbi.nlm.nih.gov/compound/440120", "PUBCHEM.COMPOUND:440120"),
-        ("https://www.ncbi.nlm.nih.gov/medgen/75", "MEDGEN:75"),
-        ("https://meshb.nlm.nih.gov/record/ui?ui=D009369", "D009369"),
-        ("https://go.drugbank.com/drugs/DB00945", "DRUGBANK:DB00945"),
-        ("https://amigo.geneontology.org/amigo/term/GO:0008150", "GO:0008150"),
-        ("https://n2t.net/mim:145250", "OMIM:145250"),
-    ],
-)
+
+@pytest.mark.parametrize(*cases(__file__, "iris_of_concepts"))
 def test_iris_of_concepts(iri, canonical):
     assert canonical_id(curie(iri)) == canonical
 
@@ -96,9 +67,6 @@ def test_releases_of_vocabularies(xref, wanted):
     assert without_release(xref) == wanted
 
 
-# --- obsolete terms
-
-
 def followed(concept_id, obsolete):
     """Follow one replacement after the other."""
     visited = set()
@@ -118,9 +86,6 @@ def test_chains_circles_and_several_replacements(links):
         if replacement := followed(term, obsolete):
             expected.setdefault(replacement, []).append(term)
     assert replaced_ids(obsolete) == expected
-
-
-# --- relations
 
 
 def test_skos_matches():

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import html
 from pathlib import Path
@@ -11,44 +9,17 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReaderContext, ReadReport, guess_format, read_vocabulary
 
+from ...cases import cases
+
 EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 
 
-@pytest.mark.parametrize(
-    ("format", "names"),
-    [
-        ("rxnorm", ["RXNCONSO.RRF"]),
-        ("umls", ["MRCONSO.RRF.gz"]),
-        ("rdf", ["doid.owl", "doid.ttl.gz"]),
-        ("obo", ["doid.obo", "hp-2015.01.OBO.gz"]),
-        ("scispacy", ["umls_kb.jsonl"]),
-        ("table", ["names.tsv.gz", "drugs.csv"]),
-        ("ctd", ["CTD_diseases.csv.gz", "CTD_chemicals.tsv"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "format_is_guessed_where_it_is_plain"))
 def test_format_is_guessed_where_it_is_plain(format, names):
     assert [guess_format(Path(name)) for name in names] == [format] * len(names)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "format"),
-    [
-        ("a.json", ' \n{"graphs": []}', "obograph"),
-        ("a.json", "[]", "json"),
-        ("a.json", '[{"concept_id": "D1", "canonical_name": "fever"}]', "scispacy"),
-        ("a.json", '{"concept_id": "D1", "canonical_name": "fever"}\n', "scispacy"),
-        ("a.owl", "\ufeff\nformat-version: 1.2\n", "obo"),
-        ("a.owl", "<rdf:RDF>", "rdf"),
-        ("a.tsv", "# note\nsubject_id\tpredicate_id\ttranslation_value\ttranslation_language\n", "babelon"),
-        ("a.tsv", "\ufeffsource_id\tpredicate\ttranslation_text\ttranslation_lang\n", "babelon"),
-        ("a.tsv", "id\tname\n", "table"),
-        ("a.csv", '"LOINC_NUM","COMPONENT","LONG_COMMON_NAME"\n', "loinc"),
-        ("a.xml", "<?xml version='1.0'?>\n<ICD10CM.tabular>", "icd10cm"),
-        ("a.xml", "<?xml version='1.0'?>\n<!DOCTYPE rdf:RDF []><rdf:RDF>", "rdf"),
-        ("a.tsv", "", "table"),
-        ("MedAscii/pt.asc", "", "meddra"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "format_is_guessed_by_the_beginning"))
 def test_format_is_guessed_by_the_beginning(tmp_path, name, text, format):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -114,9 +85,6 @@ def test_one_report_counts_several_files(tmp_path):
     assert [row.path.name for row in report.problems] == ["a.txt", "b.txt"]
 
 
-# --- HTML entities
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -139,17 +107,7 @@ def test_what_html_escapes_is_read_as_it_was(text):
     assert ReaderContext(Path("a.txt")).clean(html.escape(text)) == text
 
 
-@pytest.mark.parametrize(
-    ("format", "content"),
-    [
-        ("biosyn", "D1||a&apos;s b\n"),
-        ("huner", "D1||a&apos;s b\n"),
-        ("ctd", "# DiseaseName\tDiseaseID\na&apos;s b\tMESH:D1\n"),
-        ("obo", "[Term]\nid: D1\nname: a&apos;s b\n"),
-        ("json", '[{"id": "D1", "name": "a&apos;s b", "namespace": "x"}]'),
-        ("table", "id,name\nD1,a&apos;s b\n"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "every_reader_decodes_entities_and_names_its_source"))
 def test_every_reader_decodes_entities_and_names_its_source(read, tmp_path, format, content):
     path = tmp_path / ("hp-2015.01.csv" if format == "table" else "hp-2015.01.txt.gz")
     options = {"columns": {"id": "id", "name": "name"}} if format == "table" else {}

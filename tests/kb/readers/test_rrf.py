@@ -1,7 +1,5 @@
 """Where the files of a UMLS release may lie: the same rows are read from all places."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
@@ -100,9 +98,6 @@ def test_progress_goes_by_the_bytes_as_they_are_packed(tmp_path):
     assert report.bytes_read == report.bytes_total == sum(map(len, GZIPPED.values()))
 
 
-# --- the release's name
-
-
 @pytest.mark.parametrize(
     ("files", "path", "name"),
     [
@@ -116,9 +111,6 @@ def test_progress_goes_by_the_bytes_as_they_are_packed(tmp_path):
 def test_the_name_of_the_release(tmp_path, files, path, name):
     write(tmp_path, files)
     assert read(tmp_path / path)[1]["release"] == name
-
-
-# --- what cannot be read
 
 
 def damaged(content):

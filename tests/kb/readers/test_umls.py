@@ -1,9 +1,7 @@
 """What is read of the rows of a release; where its files may lie is in test_rrf.py. All content is invented."""
 
-from __future__ import annotations
-
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
@@ -307,9 +305,6 @@ def test_rows_of_unknown_concepts_are_counted(read):
     assert report.notes["MRDEF rows of concepts that MRCONSO does not have"] == 2
 
 
-# --- order
-
-
 SHUFFLED = [preferred(f"C900000{n}", f"name {n}") + atom(f"C900000{n}", f"other {n}") for n in "3142"]
 
 
@@ -391,17 +386,6 @@ def test_sorted_and_unsorted_files_give_the_same(tmp_path_factory, rows):
     assert report.rows_dropped["language"] == sum(language == "SPA" for *_, language in rows)
     wanted = {(f"C900000{number}", text) for number, text, language in rows if language == "ENG"}
     assert {(record.concept_id, text) for record in records for text in texts(record)} == wanted
-
-
-@given(st.binary(max_size=200) | st.text("C90|ENGPFYSO\n\r\ufeff").map(str.encode))
-def test_any_bytes_are_read_or_reported(tmp_path_factory, content):
-    folder = tmp_path_factory.mktemp("umls")
-    (folder / "MRCONSO.RRF").write_bytes(content)
-    report = ReadReport()
-    assume(not content.startswith(b"\x1f\x8b"))  # would be a damaged gzip file
-    list(read_vocabulary(folder, "umls", report=report, umls=UmlsSettings(sort=True)))
-    assert report.rows_kept >= report.records
-    assert report.rows_dropped["broken"] == report.broken
 
 
 # --- languages and codes

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.text.notes.assertion import FLAGS, CueMatcher, matcher_of, read_cues, scope_bounds
 
+from ...cases import cases
+
 WORDS = [
     "no",
     "denies",
@@ -46,16 +48,7 @@ def test_a_disease_of_the_past_is_present_in_a_note_if_it_is_chronic():
         assert matcher.flags_of(text, (0, len(text)), [(11, len(text))], in_note=in_note) == [expected]
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("[ ] Yes [x] No", ("negated",)),
-        ("[x] Yes [ ] No", ()),
-        ("( ) No (x) Yes", ()),
-        ("☒ no ☐ yes", ("negated",)),
-        ("Yes [ ] No [x]", ("negated",)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "boxes_behind_a_mention_answer_it"))
 def test_boxes_behind_a_mention_answer_it(answer, expected):
     assert flags(matcher_of("en"), f"Fever {answer}", "Fever") == expected
 
@@ -68,18 +61,7 @@ def test_alternatives_and_classes_are_expanded():
     assert not any(sign in cue for cue in cues["negated"]["before"] for sign in "<>|_;")
 
 
-@pytest.mark.parametrize(
-    ("text", "scopes"),
-    [
-        ("No fever\nChills", ["No fever\n", "Chills"]),
-        ("No fever\r\nChills", ["No fever\r\n", "Chills"]),
-        ("No fever\nor chills", ["No fever\nor chills"]),
-        ("No fever,\nChills", ["No fever,\nChills"]),
-        ("a\n- b\n2. c", ["a\n", "- b\n", "2. c"]),
-        ("a 1. B 2) C", ["a ", "1. B ", "2) C"]),
-        ("V.a. bb. C", ["V.a. bb. ", "C"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "scopes"))
 def test_scopes(text, scopes):
     sentences = [index for index in range(2, len(text)) if text[index - 2 : index] == ". " and text.startswith("V")]
     bounds = scope_bounds(text, sentences)

@@ -4,27 +4,10 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.text.notes.sections import LANGUAGES, find_sections, read_headings
 
+from ...cases import cases
 
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        ("PLAN\nRest.", ["plan"]),
-        ("Plan:\nRest.", ["plan"]),
-        ("PLAN\r\nRest.\r\n", ["plan"]),
-        ("plan: rest", ["plan"]),
-        ("plan\nrest", []),
-        ("The plan is rest. No plan", []),
-        (".,FAMILY HISTORY:, Colon cancer.,REVIEW OF SYSTEMS:, No cough.,", ["family history", "review of systems"]),
-        ("He has a cough.  PAST MEDICAL HISTORY:  Asthma.", ["past medical history"]),
-        ("His past medical history: asthma", []),
-        ("1. PLAN:\n2) Allergies: none\n- Labs: pending", ["plan", "allergies", "laboratory"]),
-        ("FAMILY  HISTORY:\nGout\nIMMUNIZATIONS:\nTetanus", ["family history", "other"]),
-        ("== Assessment and Plan ==\nGout", ["assessment"]),
-        ("DIABETIC FOOT EXAM: ok\nHe had an exam: ok", ["examination"]),
-        ("CHIEF COMPLAINT\nFollow up.", ["chief complaint"]),
-        ("", []),
-    ],
-)
+
+@pytest.mark.parametrize(*cases(__file__, "headings"))
 def test_headings(text, labels):
     assert [section.label for section in find_sections(text, "en")] == labels
 

@@ -1,7 +1,5 @@
 """The CRFs, compared with sums and maxima over all sequences of tags."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -128,9 +126,6 @@ def test_a_mention_begins_and_ends():
     assert followers["B"] == followers["I"] == {"I", "L"}
     assert followers["O"] == followers["L"] == followers["U"] == {"O", "B", "U"}
     assert TAGS[INSIDE] == "I"
-
-
-# --- spans and tags
 
 
 LABELS = ("Disease", "Gene")
