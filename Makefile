@@ -19,7 +19,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-encoders test-dist dist wheel-installed light trial figures fuzz golden lint \
+.PHONY: demo test test-all test-lowest test-newest test-encoders test-dist dist wheel-installed light trial figures fuzz golden count lint \
 	docs release-check screenshot clean
 
 demo: $(VENV)/ready
@@ -91,6 +91,10 @@ fuzz: $(VENV)/ready
 golden: $(VENV)/ready
 	$(BIN)/python scripts/golden.py $(if $(ENTRIES),--entries "$(ENTRIES)") $(if $(RECORD),--record) \
 		$(if $(MANIFEST),--manifest "$(MANIFEST)") $(if $(KEEP),--keep "$(KEEP)")
+
+# lines, files, commands, options and messages; JSON=1 for JSON
+count: $(VENV)/ready
+	$(BIN)/python scripts/count.py $(if $(JSON),--json)
 
 # the tools are in an environment of their own, since nothing else needs them
 release-check: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
