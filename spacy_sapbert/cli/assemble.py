@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from ..files.console import show, stderr_console, table_of_numbers, track
+from ..files.console import show, stderr_console, track
 from ..files.output import refuse_input
 from .inputs import Corpus, CorpusFormat, Ids, Pipeline, Type, read_documents
 
@@ -168,24 +166,4 @@ def calibrate(
     save_pipeline(nlp, output)
     if plots:
         save_both(draw_reliability(result), plots / "reliability")
-    bins = enumerate(result["after"]["reliability"], start=1)
-    rows = [(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", row["n"]) for number, row in bins]
-    console.print(table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows))
-    show(_table(result), result)
-
-
-def _table(result: Mapping[str, Any]) -> Table:
-    table = table_of_numbers("held-out documents", "before", "after")
-    for name, label in {"sparse_weight": "λ", "prior_weight": "μ", "threshold": "threshold"}.items():
-        table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
-    for name, label in _MEASURES.items():
-        values = (result[when][name] for when in ("before", "after"))
-        digits = 2 if name in ("lenient", "strict", "p", "r", "f1", "coverage") else 4
-        table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
-    counts = result["documents"]
-    table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
-    if ranker := result.get("ranker"):
-        kept = "" if ranker["kept"] else "; it was left out"
-        right = f"{ranker['before']:,} → {ranker['after']:,} of {ranker['texts']:,} texts right by cross-validation"
-        table.caption += f"\nranker: {right}{kept}"
-    return table
+    show(result, {name: value for name, value in result.items() if name not in ("weights", "prior_weights")})

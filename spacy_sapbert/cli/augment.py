@@ -26,7 +26,7 @@ from ..augmentation.settings import AugmentationSettings, paths
 from ..documents.input_documents import Problems, read_all, sound
 from ..documents.reader import read_corpus
 from ..errors import Errors, SapbertError
-from ..files.console import show_values, stderr_console, track
+from ..files.console import show, stderr_console, track
 from ..files.output import ScratchFolder, refuse_input
 from ..kb.ids import read_labels
 from ..kb.mapping import read_mappings
@@ -71,7 +71,7 @@ def augment(
     elif output:
         run.annotate()
         run.write(output)
-    show_values(run.counts)
+    show(run.counts)
 
 
 class _Run:

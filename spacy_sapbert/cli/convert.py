@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from ..documents.formats import files_of, is_companion, others_message
 from ..documents.reader import DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
-from ..files.console import show_problems, table_of_numbers, track
+from ..files.console import print_tables, show_problems, track
 from ..files.output import refuse_input
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
@@ -176,11 +175,8 @@ def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> 
 
 
 def _show(report: Report, console: Console, output: Path) -> None:
-    rows = [(label, count) for label, count in report.rows() if count]
-    rows += [(escape(f"type {label}"), count) for label, count in sorted(report.labels.items())]
-    table = table_of_numbers("read", "count", rows=rows)
-    table.title = escape(str(output))
-    console.print(table)
+    counts = {label: count for label, count in report.rows() if count}
+    print_tables({"file": str(output), **counts, "type": dict(sorted(report.labels.items()))})
     for problems, n_problems in ((report.problems, report.broken), (report.mismatches, report.mismatched)):
         show_problems(console, problems, n_problems)
     if report.joined:

@@ -14,7 +14,7 @@ from ..encoders.compression import describe, write_vectors
 from ..encoders.encoder import Encoder, as_transformer, open_encoder
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, OptionError, SapbertError
-from ..files.console import show_values, stderr_console, track
+from ..files.console import show, stderr_console, track
 from ..files.opening import STDIN, open_text
 from ..files.output import refuse_input
 from ..files.values import parse_int
@@ -36,7 +36,7 @@ Half = Enum("Half", {name: name for name in ("float16", "bfloat16")}, type=str) 
 @encoder.command("info")
 def info(encoder: EncoderName) -> None:
     """Show the size and the settings of an encoder, and how it was made."""
-    show_values(describe(open_named(encoder)))
+    show(describe(open_named(encoder)))
 
 
 @encoder.command("embed")
@@ -61,7 +61,7 @@ def embed(
     opened = open_named(encoder, pooling, device)
     with open_text(texts) as lines:
         read = track((line.rstrip("\r\n") for line in lines), stderr_console(), "texts")
-        show_values(write_vectors(opened, read, output))
+        show(write_vectors(opened, read, output))
 
 
 @encoder.command("prune")
@@ -151,7 +151,7 @@ def open_named(
 def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -> None:
     opened.save(output)
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-    show_values({**result, "folder": str(output), "bytes": size})
+    show({**result, "folder": str(output), "bytes": size})
 
 
 def _names(path: Path) -> Iterator[str]:
@@ -185,4 +185,4 @@ def biosyn(
     import_biosyn(folder, output)
     info = describe(TransformerEncoder(str(output), device="cpu"))
     shown = ("encoder", "layers", "dim", "vocabulary", "bytes", "pooling", "l2_normalized", "lexical_model")
-    show_values({name: info[name] for name in shown})
+    show({name: info[name] for name in shown})

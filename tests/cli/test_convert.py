@@ -54,7 +54,8 @@ def run(command, output):
         assert done.out == b""
         if done.status:
             return [], done.err
-        rows = [[cell.strip() for cell in line.strip("│┃").split("│")] for line in done.err.splitlines()]
+        rows = [line.strip().rsplit("  ", 1) for line in done.err.splitlines()]
+        rows = [[cell.strip() for cell in row] for row in rows]
         return list(read_corpus(output)), rows
 
     return run

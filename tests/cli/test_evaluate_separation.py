@@ -23,7 +23,7 @@ def test_encoders_are_measured(command, make_encoder, pairs):
     assert first != result["encoders"][str(other)]
     assert (result["positive"]["n"], result["negative"]["n"], result["same_name"]) == (3, 6, 0)
     assert first["difference"] == pytest.approx(first["positive"]["mean"] - first["negative"]["mean"], abs=1.1e-4)
-    assert "3 pairs of synonyms, 6 of names of different concepts" in finished.err
+    assert finished.err.count("positive") == 2
     assert "encoders" not in json.loads(command("evaluate", "components", "separation", *arguments[:2]).out)
 
 
