@@ -69,7 +69,7 @@ def augment(change: Change, path: Path, args: argparse.Namespace) -> None:
     words = [word for name, value in given.items() for word in (f"--augment.{name}", str(value))]
     if change.mmlite:
         texts = path.with_suffix("")
-        run("spacy_sapbert", "augment", str(CONFIG), "--texts", str(texts), *words)
+        run("spacy_sapbert", "augment", str(CONFIG), "-o", str(texts), *words)
         annotate(args.mmlite, sorted(texts.glob("*.txt")))
         words += ["--augment.annotations", str(texts), "--augment.mapping", str(args.mmlite / MAPPINGS)]
     run("spacy_sapbert", "augment", str(CONFIG), "-o", str(path), *words)

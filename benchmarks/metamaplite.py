@@ -1,7 +1,7 @@
 """Annotate with MetaMapLite's rules for `augment`: by mmlite, a port of MetaMapLite to Python, over any knowledge base.
 
 `index` writes the knowledge base as tables of UMLS, with made-up CUIs, and lets mmlite build its index from them. It
-also writes the ids of the CUIs as mappings. `texts` annotates a folder of texts, as `augment --texts` writes one.
+also writes the ids of the CUIs as mappings. `texts` annotates a folder of texts, as `augment -o FOLDER` writes one.
 `augmentation.py --mmlite` measures how good the annotations are.
 
 mmlite is no dependency of this package: `pip install mmlite`. Parts of speech need a model of spaCy (--tagger).

@@ -60,9 +60,6 @@ def assemble(
             help="File or PostgreSQL address of corrections, see `review`. The pipeline holds and obeys them."
         ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
-    ] = None,
 ) -> None:
     """Create a linking pipeline from a vocabulary and an encoder, and save it.
 
@@ -84,7 +81,6 @@ def assemble(
         notes=notes,
         lang=lang,
         corrections=corrections,
-        name=name,
     )
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
@@ -131,9 +127,6 @@ def calibrate(
         ),
     ] = None,
     method: Annotated[Method, typer.Option(help="Method that fits probabilities to scores.")] = _ISOTONIC,
-    held_out: Annotated[
-        float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
-    ] = 0.3,
     plots: Annotated[Path | None, typer.Option(help="Folder for a plot of reliability, as .svg and .png.")] = None,
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
@@ -158,7 +151,6 @@ def calibrate(
         prior=prior,
         precision=precision,
         method=method.value,
-        held_out=held_out,
         follow=lambda documents, what: track(documents, console, what, total=len(documents)),
     )
     for key, measure in {"link_acc": "lenient", "link_strict": "strict"}.items():

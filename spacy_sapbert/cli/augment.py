@@ -44,10 +44,12 @@ if TYPE_CHECKING:
 def augment(
     ctx: typer.Context,
     config: Annotated[Path, typer.Argument(help="Config file, such as one that `init config augment` writes.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .spacy file to write.")] = None,
-    texts: Annotated[
-        Path | None, typer.Option(help="Write the segments to this folder as text files, and stop.")
-    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The .spacy file to write. Or a folder, for text files that are not yet annotated."
+        ),
+    ],
 ) -> None:
     """Create training documents for rare concepts.
 
@@ -59,18 +61,16 @@ def augment(
     """
 
     settings: AugmentationSettings = resolve(ctx, config, "augment", AugmentationSettings)[1]
-    if output is None and texts is None:
-        raise typer.BadParameter("give the file to write", param_hint="--output")
-    if output is not None:
+    if output.suffix:
         check_docbin(output)
     run = _Run(settings)
     refuse_input(output, [*run.known, *paths(settings.documents)])
     run.find()
-    if texts:
-        run.write_texts(texts)
-    elif output:
+    if output.suffix:
         run.annotate()
         run.write(output)
+    else:
+        run.write_texts(output)
     show(run.counts)
 
 

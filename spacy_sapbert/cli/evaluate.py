@@ -163,22 +163,23 @@ def composites(
 
 
 def separation(
-    encoder: Annotated[str, typer.Argument(help="Encoder: 'starter', a folder or a hub name.")],
+    encoders: Annotated[
+        list[str], typer.Argument(metavar="ENCODER...", help="Encoders: 'starter', folders or hub names.")
+    ],
     pairs: Annotated[Path, typer.Argument(help="Pairs of synonyms, id||name||name, such as eval.txt from `pairs`.")],
     output: Output = None,
-    others: Annotated[list[str] | None, typer.Option("--and", help="Another encoder to measure. Repeatable.")] = None,
 ) -> None:
     """Measure how well an encoder separates synonyms from names of different concepts.
 
     Cosines range from -1 to 1. Overlap, AUC and the equal error rate are percentages.
-    With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
+    With several encoders, the JSON shows the first at the top level, and all of them under `encoders`.
     """
     with results_to(output, [pairs]) as show:
         read = read_name_pairs(pairs)
-        encoders = _open([encoder, *(others or [])])
-        measures = {name: as_measures(evaluate_separation(opened, read)) for name, opened in encoders.items()}
-        first = {**measures[encoder], "same_name": read.same_name}
-        show({**first, "encoders": measures} if others else first, {**measures})
+        opened = _open(encoders)
+        measures = {name: as_measures(evaluate_separation(encoder, read)) for name, encoder in opened.items()}
+        first = {**measures[encoders[0]], "same_name": read.same_name}
+        show({**first, "encoders": measures} if len(measures) > 1 else first, measures)
 
 
 def _open(names: Sequence[str]) -> dict[str, Encoder]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,23 +19,6 @@ from ..kb.download import fetch
 from ..kb.readers import ReadReport
 from ..kb.recipe import SUFFIXES, Recipe, find_recipe, parse_recipe, read_catalog, read_recipe_values
 from .inputs import split_pairs
-
-Mentions = Annotated[
-    list[Path] | None,
-    typer.Option(help="Add the mentions of this annotated corpus as names of their concepts. Repeatable."),
-]
-Mapping_ = Annotated[
-    list[Path] | None,
-    typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
-]
-Below = Annotated[list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")]
-Select = Annotated[
-    str | None,
-    typer.Option(help='Take only the concepts of this ECL expression, such as "<< 404684003 MINUS << 64572001".'),
-]
-StopNames = Annotated[
-    list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
-]
 
 
 def build(
@@ -66,11 +48,24 @@ def build(
     delimiter: Annotated[
         str | None, typer.Option(help="Delimiter between cells. Default: found out from the first line.")
     ] = None,
-    mentions: Mentions = None,
-    mapping: Mapping_ = None,
-    below: Below = None,
-    select: Select = None,
-    stop_names: StopNames = None,
+    mentions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Add the mentions of this annotated corpus as names of their concepts. Repeatable."),
+    ] = None,
+    mapping: Annotated[
+        list[Path] | None,
+        typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
+    ] = None,
+    below: Annotated[
+        list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(help='Take only the concepts of this ECL expression, such as "<< 404684003 MINUS << 64572001".'),
+    ] = None,
+    stop_names: Annotated[
+        list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first broken row.")] = False,
 ) -> None:
     """Build a knowledge base from vocabulary files, or as a recipe says.
@@ -108,6 +103,12 @@ def build(
     _build(recipe, output)
 
 
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that replace keys of a recipe, by key."""
+    given = {key: value for key, value in options.items() if value}
+    return {key: [*map(str, value)] if isinstance(value, list) else value for key, value in given.items()}
+
+
 def _columns(column: list[str] | None) -> dict[str, list[str]] | None:
     columns: defaultdict[str, list[str]] = defaultdict(list)
     for field, name in split_pairs("--column", column):
@@ -142,26 +143,16 @@ def get(
     keep_download: Annotated[
         bool, typer.Option("--keep-download", help="Keep the downloaded file next to the knowledge base.")
     ] = False,
-    mentions: Mentions = None,
-    mapping: Mapping_ = None,
-    below: Below = None,
-    select: Select = None,
-    stop_names: StopNames = None,
 ) -> None:
     """Download a vocabulary by its name, and build a knowledge base from it.
 
-    Without a network, use --mirror.
+    Without a network, use --mirror. To build a part of a vocabulary, or to add names, give a recipe.
     """
     if name is None:
         _print_catalog()
         return
-    given = _given(mentions=mentions, mappings=mapping, below=below, select=select, stop_names=stop_names)
-    if name.lower().endswith(SUFFIXES):
-        recipe = parse_recipe(name, read_recipe_values(Path(name)) | given)
-    else:
-        recipe = find_recipe(name)
-        changed = parse_recipe(name, given)
-        recipe = replace(recipe, **{key: getattr(changed, key) for key in given})
+    is_file = name.lower().endswith(SUFFIXES)
+    recipe = parse_recipe(name, read_recipe_values(Path(name))) if is_file else find_recipe(name)
     output = output or Path(f"{Path(recipe.name).stem}.kb")
     refuse_input(output, [Path(name)])
     console = stderr_console()
@@ -170,12 +161,6 @@ def get(
     with temporary_folder(output) as folder:
         recipe, origin = fetch(recipe, folder, output.parent if keep_download else folder, console, mirror)
         _build(recipe, output, origin)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that replace keys of a recipe, by key."""
-    given = {key: value for key, value in options.items() if value}
-    return {key: [*map(str, value)] if isinstance(value, list) else value for key, value in given.items()}
 
 
 # --- build

@@ -174,7 +174,6 @@ def _shown(candidate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def demo(
-    text: Annotated[str, typer.Option(help="Text to link. Default: an example abstract.", show_default=False)] = TEXT,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML page to write.")] = Path("demo.html"),
 ) -> None:
     """Link an example text, and show the links as a table and as an HTML page.
@@ -185,7 +184,7 @@ def demo(
     from ..pipeline.box import load
 
     nlp = load()
-    doc = nlp(text)
+    doc = nlp(TEXT)
     kb = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
     console = Console(width=None if Console().is_terminal else 120)
     console.print(doc.text, markup=False, highlight=False)

@@ -28,7 +28,7 @@ from ..review.export import mention_records, name_rows, review_report, reviewed_
 from ..review.queue import ORDERS, Record, read_links
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from ..types import Document
-from .inputs import Format, To, reading_options
+from .inputs import To, reading_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -86,7 +86,6 @@ def page(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5001,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-    format: Format = None,
 ) -> None:
     """Open a page with the links that a person should look at first.
 
@@ -102,7 +101,7 @@ def page(
 
     _check_source(source, inputs or [], pipeline)
     problems = Problems(stderr_console())
-    reading = reading_options(inputs or [], format)
+    reading = reading_options(inputs or [])
     sources = [(path, reading) for path in inputs or []]
     file = open_corrections(corrections, create=True)
     file.check_writable()

@@ -66,11 +66,11 @@ def test_a_ranker(command, numbered_kb, numbered_documents, tmp_path):
 
 
 def test_a_precision_platt_and_the_prior(command, dense_folder, corpus, tmp_path):
-    options = ("--precision", "0.6", "--method", "platt", "--held-out", "0.5", "--prior")
+    options = ("--precision", "0.6", "--method", "platt", "--prior")
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
-    assert (result["method"], result["documents"]["held_out"]) == ("platt", 10)
+    assert (result["method"], result["documents"]["held_out"]) == ("platt", 6)
     assert result["after"]["p"] >= 60
     assert result["prior_weights"]
 
@@ -97,11 +97,10 @@ def test_the_share_of_unknown_ids_is_reported(command, dense_folder, corpus, tmp
     ("options", "message"),
     [
         (["--precision", "0.999"], "[E520]"),
-        (["--held-out", "0.001"], "[E521]"),
         (["--type", "Chemical"], "[E105]"),
         (["--format", "csv"], "[E125]"),
         (["--precision", "1"], "between 0 and 1"),
-        (["--held-out", "0"], "between 0 and 1"),
+        (["--precision", "0"], "between 0 and 1"),
         (["--method", "histogram"], "isotonic"),
         (["--plots", "{tmp}/corpus.pubtator/plots"], "[E507]"),
     ],

@@ -89,16 +89,6 @@ def test_folders_are_read_without_files_of_other_formats(run, corpus, medmention
     assert "E127" in run(folder, "--strict")[1]
 
 
-def test_ids_are_compared_with_those_of_a_vocabulary(run, corpus, small_kb):
-    documents, report = run(corpus, "--kb", small_kb.path)
-    assert ["… with ids, of which the vocabulary has none", "1"] in report
-    assert texts(documents) == ["Lithium", "induced flu"]
-    corpus.write_text(PUBTATOR.replace("D008094", "DOID:1"))
-    _, refused = run(corpus, "--kb", small_kb.path)
-    assert "[E572] None of the 2 concept ids" in refused
-    assert "ids such as DOID:1, D1." in refused
-
-
 def test_types_are_filtered_and_renamed_and_the_rest_counted(run, corpus, medmentions):
     documents, report = run(corpus, "--types", "Chemical", "--rename", "Chemical=Drug")
     assert [(mention.text, mention.label) for mention in documents[0].mentions] == [("Lithium", "Drug")]
@@ -195,7 +185,6 @@ def test_passages_with_one_id_become_one_document(run, corpus):
     (document,), report = run(corpus)
     assert "2 records are passages of 1 documents" in " ".join(" ".join(row) for row in report)
     assert (document.text, document.mentions[0][:3]) == ("Lithium (Li).\nLi", (14, 16, "Li"))
-    assert [document.text for document in run(corpus, "--no-join-passages")[0]] == ["Lithium (Li).", "Li"]
 
 
 def test_annotated_types_are_stored(run, corpus, output, tmp_path):

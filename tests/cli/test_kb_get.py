@@ -90,11 +90,9 @@ def test_a_download_that_is_kept(command, catalog, tmp_path, web_server):
     assert KnowledgeBase("again.kb").n_names == 2
 
 
-def test_options_replace_keys(command, catalog, tmp_path):
+def test_a_part_that_is_not_there(command, catalog):
     catalog(below=["X:9"])
     assert "no concept X:9" in command("kb", "get", "fevers").err
-    assert command("kb", "get", "fevers", "--below", "X:1").status == 0
-    assert KnowledgeBase("fevers.kb").meta["curation"] == {"below": ["X:1"]}
 
 
 def test_a_recipe_of_a_user(command, catalog, tmp_path):
