@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.console import show_values, stderr_console, track
+from spacy_sapbert.files.console import show, stderr_console, track
 from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.files.output import open_output
 from spacy_sapbert.kb.export import stream_records
@@ -295,7 +295,7 @@ def main(
     with open_output(output) as write:
         for row in (_HEADER, *(_row(*match) for match in matches.found)):
             write("\t".join(row) + "\n")
-    show_values(matches.counts)
+    show(matches.counts)
 
 
 def _row(one: str, other: str, evidence: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import typer
 
 from spacy_sapbert.encoders.compression import keep_layers, pieces_of, prune_vocabulary, replace_vocabulary
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.files.console import show_values, stderr_console, track
+from spacy_sapbert.files.console import show, stderr_console, track
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 
@@ -69,7 +69,7 @@ def main(
     cut_positions(encoder, positions)
     encoder.record("prune", **result)
     encoder.save(output)
-    show_values({**result, "folder": str(output)})
+    show({**result, "folder": str(output)})
 
 
 if __name__ == "__main__":

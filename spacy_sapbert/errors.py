@@ -349,7 +349,7 @@ class Errors:
     )
     E521 = (
         "[E521] The {part} part of the corpus has {n} links, {right} of them right. Calibration needs both right and "
-        "wrong links. Use a larger corpus, or change --held-out or --seed."
+        "wrong links. Use a larger corpus."
     )
     E541 = "[E541] Cannot use the config {path}. Correct this: {reason}"
     E543 = (
@@ -413,7 +413,7 @@ class Errors:
     )
     E608 = (
         "[E608] Cannot run MetaMapLite ({reason}). Install Java 8 or later, and check that MetaMapLite runs on its "
-        "own. You can also run it elsewhere on the files of --texts and give its output with the setting annotations."
+        "own. You can also run it elsewhere on the files of `augment -o FOLDER` and give its output with the setting annotations."
     )
     E611 = (
         "[E611] There is no rare concept: none of {n} concepts has fewer than {k} training documents. Raise --k, or "

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from ..files.console import show, stderr_console, table_of_numbers, track
+from ..files.console import show, stderr_console, track
 from ..files.output import refuse_input
 from .inputs import Corpus, CorpusFormat, Ids, Pipeline, Type, read_documents
 
@@ -62,9 +60,6 @@ def assemble(
             help="File or PostgreSQL address of corrections, see `review`. The pipeline holds and obeys them."
         ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
-    ] = None,
 ) -> None:
     """Create a linking pipeline from a vocabulary and an encoder, and save it.
 
@@ -86,7 +81,6 @@ def assemble(
         notes=notes,
         lang=lang,
         corrections=corrections,
-        name=name,
     )
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
@@ -133,9 +127,6 @@ def calibrate(
         ),
     ] = None,
     method: Annotated[Method, typer.Option(help="Method that fits probabilities to scores.")] = _ISOTONIC,
-    held_out: Annotated[
-        float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
-    ] = 0.3,
     plots: Annotated[Path | None, typer.Option(help="Folder for a plot of reliability, as .svg and .png.")] = None,
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
@@ -160,7 +151,6 @@ def calibrate(
         prior=prior,
         precision=precision,
         method=method.value,
-        held_out=held_out,
         follow=lambda documents, what: track(documents, console, what, total=len(documents)),
     )
     for key, measure in {"link_acc": "lenient", "link_strict": "strict"}.items():
@@ -168,24 +158,4 @@ def calibrate(
     save_pipeline(nlp, output)
     if plots:
         save_both(draw_reliability(result), plots / "reliability")
-    bins = enumerate(result["after"]["reliability"], start=1)
-    rows = [(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", row["n"]) for number, row in bins]
-    console.print(table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows))
-    show(_table(result), result)
-
-
-def _table(result: Mapping[str, Any]) -> Table:
-    table = table_of_numbers("held-out documents", "before", "after")
-    for name, label in {"sparse_weight": "λ", "prior_weight": "μ", "threshold": "threshold"}.items():
-        table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
-    for name, label in _MEASURES.items():
-        values = (result[when][name] for when in ("before", "after"))
-        digits = 2 if name in ("lenient", "strict", "p", "r", "f1", "coverage") else 4
-        table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
-    counts = result["documents"]
-    table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
-    if ranker := result.get("ranker"):
-        kept = "" if ranker["kept"] else "; it was left out"
-        right = f"{ranker['before']:,} → {ranker['after']:,} of {ranker['texts']:,} texts right by cross-validation"
-        table.caption += f"\nranker: {right}{kept}"
-    return table
+    show(result, {name: value for name, value in result.items() if name not in ("weights", "prior_weights")})

@@ -26,7 +26,7 @@ from ..augmentation.settings import AugmentationSettings, paths
 from ..documents.input_documents import Problems, read_all, sound
 from ..documents.reader import read_corpus
 from ..errors import Errors, SapbertError
-from ..files.console import show_values, stderr_console, track
+from ..files.console import show, stderr_console, track
 from ..files.output import ScratchFolder, refuse_input
 from ..kb.ids import read_labels
 from ..kb.mapping import read_mappings
@@ -44,10 +44,12 @@ if TYPE_CHECKING:
 def augment(
     ctx: typer.Context,
     config: Annotated[Path, typer.Argument(help="Config file, such as one that `init config augment` writes.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .spacy file to write.")] = None,
-    texts: Annotated[
-        Path | None, typer.Option(help="Write the segments to this folder as text files, and stop.")
-    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The .spacy file to write. Or a folder, for text files that are not yet annotated."
+        ),
+    ],
 ) -> None:
     """Create training documents for rare concepts.
 
@@ -59,19 +61,17 @@ def augment(
     """
 
     settings: AugmentationSettings = resolve(ctx, config, "augment", AugmentationSettings)[1]
-    if output is None and texts is None:
-        raise typer.BadParameter("give the file to write", param_hint="--output")
-    if output is not None:
+    if output.suffix:
         check_docbin(output)
     run = _Run(settings)
     refuse_input(output, [*run.known, *paths(settings.documents)])
     run.find()
-    if texts:
-        run.write_texts(texts)
-    elif output:
+    if output.suffix:
         run.annotate()
         run.write(output)
-    show_values(run.counts)
+    else:
+        run.write_texts(output)
+    show(run.counts)
 
 
 class _Run:

@@ -139,7 +139,6 @@ def config(
         Path | None, typer.Option("--output", "-o", help="Config file; - for standard output. Default: KIND.cfg.")
     ] = None,
     gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="Training on a GPU. The NER is then a transformer.")] = False,
-    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
 ) -> None:
     """Write a complete config, with comments, for `spacy train` or for `pretrain`.
 
@@ -149,8 +148,8 @@ def config(
     if gpu and kind.value == "pretrain":
         raise typer.BadParameter("pretrain chooses the device by itself", param_hint="--gpu")
     path = output or Path(f"{kind.value}.cfg")
-    if path != STDOUT and path.exists() and path.is_file() and not force:
-        raise CannotWriteError(path=path, reason="it already exists", remedy="Choose another name, or use --force.")
+    if path != STDOUT and path.exists() and path.is_file():
+        raise CannotWriteError(path=path, reason="it already exists", remedy="Choose another name.")
     shown = f"{kind.value}.cfg" if path == STDOUT else str(path)
     with open_output(None if path == STDOUT else path) as write:
         write(_for_user(read_config(kind.value, gpu=gpu), config_name(kind.value, gpu=gpu), shown))

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from ..documents.formats import files_of, is_companion, others_message
 from ..documents.reader import DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
-from ..files.console import show_problems, table_of_numbers, track
+from ..files.console import print_tables, show_problems, track
 from ..files.output import refuse_input
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
@@ -53,16 +52,10 @@ def convert(
         ),
     ] = None,
     ids: Ids = None,
-    kb: Annotated[
-        Path | None, typer.Option(help="Knowledge base. Mentions whose ids it does not have are counted.")
-    ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of text files. Default: UTF-8, or Latin-1 for askapatient.")
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
-    join_passages: Annotated[
-        bool, typer.Option(help="Read consecutive records of pubtator and bioc with the same id as one document.")
-    ] = True,
 ) -> None:
     """Convert annotated corpora to one .spacy file for `spacy train`.
 
@@ -74,13 +67,12 @@ def convert(
     from ..pipeline.tokenizer import blank_pipeline
 
     check_docbin(output)
-    refuse_input(output, [*inputs, ids, kb], in_folders=True)
+    refuse_input(output, [*inputs, ids], in_folders=True)
     changes = _Changes(types or [], dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix)))
     words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
     nlp, console, report = blank_pipeline(lang, tokenizer), Console(stderr=True), Report()
-    reading = {"format": format, "encoding": encoding, "strict": strict, "join_passages": join_passages}
-    changed = (changes(document, report) for document in _read(inputs, ids, report, reading))
-    documents = _with_known_ids(changed, kb, report) if kb else changed
+    reading = {"format": format, "encoding": encoding, "strict": strict, "join_passages": True}
+    documents = (changes(document, report) for document in _read(inputs, ids, report, reading))
 
     def docs() -> Iterator[Doc]:
         for document in documents:
@@ -163,24 +155,9 @@ class _Changes(NamedTuple):
                 warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=shown), stacklevel=2)
 
 
-def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> Iterator[Document]:
-    """Yield the documents, and count the mentions with ids of which the vocabulary has none."""
-    from ..evaluation.running import has_known_id, with_known_ids
-    from ..kb.knowledge_base import KnowledgeBase
-
-    vocabulary = KnowledgeBase(kb)
-    for document in with_known_ids(documents, vocabulary):
-        with_ids = [mention for mention in document.mentions if mention.ids]
-        report.unknown += sum(not has_known_id(mention, vocabulary) for mention in with_ids)
-        yield document
-
-
 def _show(report: Report, console: Console, output: Path) -> None:
-    rows = [(label, count) for label, count in report.rows() if count]
-    rows += [(escape(f"type {label}"), count) for label, count in sorted(report.labels.items())]
-    table = table_of_numbers("read", "count", rows=rows)
-    table.title = escape(str(output))
-    console.print(table)
+    counts = {label: count for label, count in report.rows() if count}
+    print_tables({"file": str(output), **counts, "type": dict(sorted(report.labels.items()))})
     for problems, n_problems in ((report.problems, report.broken), (report.mismatches, report.mismatched)):
         show_problems(console, problems, n_problems)
     if report.joined:

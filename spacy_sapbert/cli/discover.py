@@ -13,7 +13,7 @@ import typer
 from ..documents.formats import format_named
 from ..documents.input_documents import Problems, read_all
 from ..errors import Errors, SapbertError
-from ..files.console import show_values, stderr_console, track
+from ..files.console import show, stderr_console, track
 from ..files.output import open_output, refuse_input
 from ..kb.new_names import Discovery, table_lines
 from ..settings_block import check_counts, check_rules
@@ -112,7 +112,7 @@ def discover(
     problems.show_passages()
     counts += discovery.counts
     left = {"broken_records": problems.broken, "in_too_few_documents": counts["candidates"] - len(names)}
-    show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
+    show({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 
 def _occurrences(item: "LinkedDocument", loaded: "LoadedLinker") -> dict[str, Any]:

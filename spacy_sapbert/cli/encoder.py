@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from ..encoders.compression import describe, write_vectors
 from ..encoders.encoder import Encoder, as_transformer, open_encoder
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, OptionError, SapbertError
-from ..files.console import show_values, stderr_console, track
+from ..files.console import show, stderr_console, track
 from ..files.opening import STDIN, open_text
 from ..files.output import refuse_input
 from ..files.values import parse_int
@@ -24,8 +24,6 @@ encoder = typer.Typer(help="Inspect an encoder, encode texts with it, or make it
 import_ = typer.Typer(help="Convert published models to encoders.", no_args_is_help=True)
 
 EncoderName = Annotated[str, typer.Argument(help="Encoder folder or hub name.")]
-Pooling = Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder, or else cls.")]
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the new encoder.")]
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -36,7 +34,7 @@ Half = Enum("Half", {name: name for name in ("float16", "bfloat16")}, type=str) 
 @encoder.command("info")
 def info(encoder: EncoderName) -> None:
     """Show the size and the settings of an encoder, and how it was made."""
-    show_values(describe(open_named(encoder)))
+    show(describe(open_named(encoder)))
 
 
 @encoder.command("embed")
@@ -47,10 +45,6 @@ def embed(
         Path,
         typer.Argument(metavar="[FILE]", help="File with one text per line, plain or gzipped; - reads standard input."),
     ] = STDIN,
-    pooling: Pooling = None,
-    device: Annotated[
-        str, typer.Option(help="Device: cpu, cuda, cuda:1, …. auto uses a GPU if there is one.")
-    ] = "auto",
 ) -> None:
     """Write the vectors of texts as a float32 matrix, with one row per line.
 
@@ -58,16 +52,16 @@ def embed(
     Blank lines get a row of zeros, and are counted.
     """
     refuse_input(output, [texts])
-    opened = open_named(encoder, pooling, device)
+    opened = open_named(encoder, device="auto")
     with open_text(texts) as lines:
         read = track((line.rstrip("\r\n") for line in lines), stderr_console(), "texts")
-        show_values(write_vectors(opened, read, output))
+        show(write_vectors(opened, read, output))
 
 
 @encoder.command("prune")
 def prune(
     encoder: EncoderName,
-    output: Output,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the new encoder.")],
     vocabulary: Annotated[
         Path | None,
         typer.Option(help="Keep the wordpieces of these names: a knowledge base, or a file with one name per line."),
@@ -75,63 +69,55 @@ def prune(
     keep_pieces: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of wordpieces to keep, the most frequent first.")
     ] = None,
-    layers: Annotated[str | None, typer.Option(help="Layers to keep, counted from 0: 0,2,5.")] = None,
-    n_layers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of layers to keep: the first, the last, and evenly spaced ones between."),
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            help="Number of layers to keep: the first, the last, and evenly spaced ones between. Or the layers "
+            "themselves, counted from 0: 0,2,5, or 0, for a single one."
+        ),
     ] = None,
-    pooling: Pooling = None,
+    dtype: Annotated[
+        Half | None,
+        typer.Option(
+            help="Type of weights that take half the space. float16 is more exact; bfloat16 has the range of float32."
+        ),
+    ] = None,
 ) -> None:
-    """Write a smaller encoder, with fewer wordpieces or layers.
+    """Write a smaller encoder: with fewer wordpieces or layers, or with weights that take half the space.
 
     A name keeps its vector if all of its wordpieces and all layers stay.
     Special tokens and single characters always stay, so the encoder can still read any text.
+    With --dtype, it still computes in float32.
     """
     from ..encoders import compression as shrink
 
     if keep_pieces and not vocabulary:
         raise OptionError(option="--keep-pieces", reason="it needs --vocabulary")
-    if layers and n_layers:
-        raise OptionError(option="--layers", reason="--n-layers is also given")
-    if not (vocabulary or layers or n_layers):
-        raise OptionError(option="prune", reason="nothing would be pruned; give --vocabulary, --layers or --n-layers")
+    if not (vocabulary or layers or dtype):
+        raise OptionError(option="prune", reason="nothing would be pruned; give --vocabulary, --layers or --dtype")
     refuse_input(output, [Path(encoder), vocabulary])
-    opened = as_transformer(open_named(encoder, pooling), "This command")
+    opened = as_transformer(open_named(encoder), "This command")
     result: dict[str, Any] = {}
     if vocabulary:
         result["vocabulary"] = vocabulary.name
         names = track(_names(vocabulary), stderr_console(), "names")
         result |= shrink.prune_vocabulary(opened, names, keep_pieces=keep_pieces)
-    if layers or n_layers:
+    if layers:
         try:
-            numbers = [parse_int(layer) for layer in layers.split(",")] if layers else None
+            numbers = [parse_int(layer) for layer in layers.removesuffix(",").split(",")]
         except ValueError as error:
-            raise OptionError(option="--layers", reason="it needs numbers from 0, joined by commas: 0,2,5") from error
-        result["layers"] = numbers or shrink.spread_layers(opened, n_layers or 1)
+            raise OptionError(option="--layers", reason="it needs a number, or numbers from 0: 0,2,5") from error
+        result["layers"] = numbers if "," in layers else shrink.spread_layers(opened, numbers[0])
         shrink.keep_layers(opened, result["layers"])
-    opened.record("prune", **result)
-    _save(opened, output, result)
-
-
-@encoder.command("quantize")
-def quantize(
-    encoder: EncoderName,
-    output: Output,
-    dtype: Annotated[
-        Half, typer.Option(help="Type of the weights. float16 is more exact; bfloat16 has the range of float32.")
-    ],
-) -> None:
-    """Write an encoder whose weights take half the space on disk.
-
-    The encoder still computes in float32.
-    """
-    from ..encoders import compression as shrink
-
-    refuse_input(output, [Path(encoder)])
-    opened = as_transformer(open_named(encoder), "This command")
-    shrink.quantize(opened, dtype.value)
-    opened.record("quantize", dtype=dtype.value)
-    _save(opened, output, {"dtype": dtype.value})
+    if result:
+        opened.record("prune", **result)
+    if dtype:
+        shrink.quantize(opened, dtype.value)
+        opened.record("quantize", dtype=dtype.value)
+        result["dtype"] = dtype.value
+    opened.save(output)
+    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+    show({**result, "folder": str(output), "bytes": size})
 
 
 def open_named(
@@ -146,12 +132,6 @@ def open_named(
     if opened is None:
         raise SapbertError(Errors.E301.format(name=name, reason="this name means that there is no encoder"))
     return opened
-
-
-def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -> None:
-    opened.save(output)
-    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-    show_values({**result, "folder": str(output), "bytes": size})
 
 
 def _names(path: Path) -> Iterator[str]:
@@ -185,4 +165,4 @@ def biosyn(
     import_biosyn(folder, output)
     info = describe(TransformerEncoder(str(output), device="cpu"))
     shown = ("encoder", "layers", "dim", "vocabulary", "bytes", "pooling", "l2_normalized", "lexical_model")
-    show_values({name: info[name] for name in shown})
+    show({name: info[name] for name in shown})

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from .. import __version__
 from ..errors import OptionError, Warnings
-from ..files.console import results_to, stderr_console, table_of_numbers, track
+from ..files.console import results_to, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import ScratchFolder, refuse_input
 from ..kb.ids import read_labels
@@ -35,14 +34,6 @@ from .inputs import (
     renamed,
     split_pairs,
 )
-
-_ROWS = {
-    "ner": "mentions",
-    "ner_untyped": "… of any type",
-    "span_id": "mentions with their concepts",
-    "span_id_single": "… with a single concept",
-    "document_id": "concepts of documents",
-}
 
 
 def pipeline(
@@ -83,7 +74,9 @@ def pipeline(
             gold_mentions=gold_mentions,
             predictions=predictions,
         )
-        show(_table(result, type), result)
+        if result["other_labels"]:
+            stderr_console().print(_advice(result))
+        show(result)
 
 
 def _renamed(
@@ -98,24 +91,12 @@ def _renamed(
         warnings.warn(message, stacklevel=2)
 
 
-def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
-    rows = []
-    for measure, title in _ROWS.items():
-        labels = {f"… {label}": figures for label, figures in result[measure].get("types", {}).items()}
-        for name, figures in {title: result[measure], **labels}.items():
-            rows.append((name, *(figures[key] for key in ("gold", "found", "right", "p", "r", "f1"))))
-    table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1", rows=rows)
-    missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
-    table.caption = f"{result['documents']:,} documents; {missing}"
-    if result["other_labels"]:
-        others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
-        mapping = _mapping(result)
-        advice = f"map them with {mapping}" if mapping else "map those that mean the same with --label PIPELINE=CORPUS"
-        table.caption += f"\nlabels that the corpus does not have: {others}; {advice}"
-    if result["ner"]["f1"] is None:
-        wanted = " or ".join(types) if types else "one of the corpus"
-        table.caption += f"\nno label of the pipeline is {wanted}, so nothing was compared by label (–)"
-    return table
+def _advice(result: Mapping[str, Any]) -> str:
+    """Say which labels of the pipeline the corpus does not have, and how to map them."""
+    others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
+    mapping = _mapping(result)
+    advice = f"map them with {mapping}" if mapping else "map those that mean the same with --label PIPELINE=CORPUS"
+    return f"labels that the corpus does not have: {others}; {advice}"
 
 
 def _mapping(result: Mapping[str, Any]) -> str:
@@ -172,40 +153,7 @@ def concepts(
             gold_mentions=gold_mentions,
             predictions=predictions,
         )
-        stderr_console().print(_rankings(result, k))
-        if "shares" in result:
-            stderr_console().print(_shares(result["shares"]))
-        show(_sets(result, k), result)
-
-
-def _rankings(result: Mapping[str, Any], k: int) -> Table:
-    names = ("all", "non_canonical", "rare", "untrained")
-    groups = {name.replace("_", "-"): result[name] for name in names if name in result}
-    groups.update({f"… {label}": row for label, row in result["types"].items()})
-    figures = dict.fromkeys((f"p@{k}", f"r@{k}", f"f1@{k}", "r@5", "map"))  # with k = 5 there are fewer
-    rows = [(name, row["n"], *(row[figure] for figure in figures)) for name, row in groups.items()]
-    table = table_of_numbers("concepts", "n", *(name.upper() for name in figures), rows=rows)
-    without = result["without_gold"]
-    left_out = f", {without:,} documents without a gold concept left out" if without else ""
-    missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
-    table.caption = f"averaged over {result['documents']:,} documents{left_out}; {missing}"
-    return table
-
-
-def _shares(shares: Mapping[str, Mapping[str, float]]) -> Table:
-    rows = [(name.replace("_", "-"), *row.values()) for name, row in shares.items()]
-    return table_of_numbers("share (%)", "of the pairs", "of the concepts", "of the mentions", rows=rows)
-
-
-def _sets(result: Mapping[str, Any], k: int) -> Table:
-    threshold = result["threshold"]
-    rows = {
-        f"above {threshold['value']:g}": threshold["macro"],
-        f"above {threshold['value']:g}, all documents together": threshold["micro"],
-        f"the first {k}, all documents together": result["micro"],
-        f"best possible with {k}": result["best_possible"],
-    }
-    return table_of_numbers("predicted", "P", "R", "F1", rows=[(name, *row.values()) for name, row in rows.items()])
+        show(result)
 
 
 # --- folds
@@ -239,7 +187,7 @@ def folds(
     To override a setting of a config, give it as with `spacy train`: --paths.kb medic.kb.
     To continue an interrupted training with -o, start the same command again.
     """
-    from ..evaluation.linking import TRAIN, draw_folds, evaluate_folds, fold_files, read_folds
+    from ..evaluation.linking import TRAIN, averages, draw_folds, evaluate_folds, fold_files, read_folds
     from ..pipeline.tokenizer import load_pipeline
 
     config, overrides = Path(pipeline) if pipeline.endswith(".cfg") else None, given_overrides(ctx)
@@ -263,7 +211,9 @@ def folds(
             seeds=seeds,
             overrides=overrides,
         )
-        show(_folds_table(result), result)
+        rows = averages(result["runs"], "fold") | {key: result[key] for key in ("mean", "se", "sd") if key in result}
+        measures = ("mentions", "covered", "lenient", "strict")
+        show(result, {f"{fold}": {measure: row[measure] for measure in measures} for fold, row in rows.items()})
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -271,19 +221,3 @@ def _folder(output: Path, run: Mapping[str, Any]) -> Path:
     """Return the hidden folder beside the output in which a run keeps what is measured. Another run has another one."""
     digest = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()
     return output.with_name(f".{output.name}.{digest[:12]}")
-
-
-def _folds_table(result: Mapping[str, Any]) -> Table:
-    from ..evaluation.linking import averages
-
-    others = {"mean": "mean", "SE": "se", "SD of seeds": "sd"}
-    measures = {str(fold): row for fold, row in averages(result["runs"], "fold").items()}
-    measures |= {title: result[key] for title, key in others.items() if key in result}
-    headings = [f"{measure} {cutoff}" for measure in ("lenient", "strict") for cutoff in result["mean"]["lenient"]]
-    rows = []
-    for title, row in measures.items():
-        counts = (None if row[name] is None else round(row[name]) for name in ("mentions", "covered"))
-        rows.append((title, *counts, *row["lenient"].values(), *row["strict"].values()))
-    table = table_of_numbers("fold", "mentions", "covered", *headings, rows=rows)
-    table.caption = "accuracy over the covered mentions"
-    return table

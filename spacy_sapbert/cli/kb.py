@@ -6,16 +6,16 @@ import heapq
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import OptionError
-from ..files.console import progress_callback, show, show_values, stderr_console, track
+from ..files.console import print_tables, progress_callback, show, stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from ..files.postgres import Database, is_postgres
@@ -27,21 +27,7 @@ from ..kb.ids import display_tag
 from ..kb.search import search_names
 from ..kb.storage import load_knowledge_base
 from .inputs import CodeMapping, DisplayLanguage
-from .kb_build import (
-    STDOUT,
-    build,
-    check_table,
-    counts_table,
-    diff_table,
-    get,
-    info_table,
-    map_table,
-    origin_lines,
-    print_concepts,
-    print_names,
-    show_counts,
-    stop_name_lines,
-)
+from .kb_build import build, get
 
 kb = typer.Typer(
     help="Get, build, inspect, search, compare, check, export, map or upload a knowledge base.", no_args_is_help=True
@@ -50,6 +36,7 @@ kb.command("build")(build)
 kb.command("get")(get)
 
 KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
+STDOUT = Path("-")
 _BLOCK = 4096  # concepts whose names are read together
 COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
 
@@ -57,10 +44,7 @@ COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origi
 @kb.command("info")
 def info(knowledge_base: KnowledgeBaseName) -> None:
     """Show the contents of a knowledge base, and how it was built."""
-    result = describe(load_knowledge_base(knowledge_base))
-    for line in origin_lines(result):
-        stderr_console().print(line)
-    show(info_table(result), result)
+    show(describe(load_knowledge_base(knowledge_base)))
 
 
 @kb.command("search")
@@ -77,10 +61,18 @@ def search(
     opened = load_knowledge_base(knowledge_base)
     found = search_names(opened, text, k)
     labels = opened.labels_of([concept_id for concept_id, _, _ in found], display_tag(opened, display_language))
-    print_concepts(
-        (f"{score:.3f}", opened.cui_to_entity[id]._replace(canonical_name=labels[id].preferred), matched)
-        for id, score, matched in found
-    )
+    concepts = [
+        {
+            "score": round(score, 3),
+            "id": concept_id,
+            "preferred_name": labels[concept_id].preferred,
+            "matched_name": matched,
+            "types": list(opened.cui_to_entity[concept_id].types),
+            "definition": opened.cui_to_entity[concept_id].definition or "",
+        }
+        for concept_id, score, matched in found
+    ]
+    show({"concepts": concepts})
     if not found:
         stderr_console().print("No name contains these words. To find similar names, use `spacy-sapbert ground`.")
 
@@ -105,7 +97,7 @@ def diff(
             with open_output(output) as write:
                 for change in changes.changes():
                     write(json.dumps(change, ensure_ascii=False) + "\n")
-    show(diff_table(result), result)
+    show(result, {name: value for name, value in result.items() if name not in ("old", "new")})
 
 
 @kb.command("export")
@@ -132,8 +124,7 @@ def export(
             write(line)
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
-    written = {"concepts": report.concepts, "names": report.names}
-    show_counts(counts_table(("written: ", written), ("left out: ", left_out)), result, output)
+    _show_unless(output, result)
 
 
 @kb.command("check")
@@ -163,14 +154,13 @@ def check(
         kinds: Counter[str] = Counter()
         names = heapq.nsmallest(number, _tallied(suspicious_names(opened, others), kinds))
         result |= {"suspicious": dict(kinds), "suspicious_names": [name.as_json() for name in names]}
-    show(check_table(result), result)
-    if result.get("suspicious_names"):
-        print_names(result["suspicious_names"], console)
+    show(result)
     if stop_names and "suspicious_names" in result:
         with open_output(stop_names) as write:
-            for line in stop_name_lines(result["suspicious_names"]):
+            for line in _stop_name_lines(result["suspicious_names"]):
                 write(line)
     if result["problems"]:
+        console.print("Build the knowledge base again.")
         raise typer.Exit(1)
 
 
@@ -217,7 +207,7 @@ def map_concepts(
             write(line)
     by_system = {system: {"concepts": concepts[system], "rows": counts[system]} for system in codes.systems}
     result = {"file": str(output), "concepts": len(opened), "systems": by_system}
-    show_counts(map_table(result), result, output)
+    _show_unless(output, result)
 
 
 @kb.command("upload")
@@ -260,10 +250,26 @@ def upload(
         vectors = cached_name_vectors(opened, made_by, progress)
     with progress_callback(stderr_console(), "names uploaded") as progress:
         counts = send(opened, vectors, progress=progress)
-    show_values({"index": index, "names": opened.n_names, **counts})
+    show({"index": index, "names": opened.n_names, **counts})
+
+
+def _show_unless(output: Path, result: Mapping[str, Any]) -> None:
+    """Show the counts of an output. Standard output gets them only if it is not the output."""
+    if output == STDOUT:
+        print_tables(result)
+    else:
+        show(result)
 
 
 # --- check
+
+
+def _stop_name_lines(names: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a list of stop names: general names, and as comments those that a person must decide on."""
+    yield "# Delete what must be found in text, and the # before what must not. Then: kb build --stop-names FILE\n"
+    for name in names:
+        yield f"\n# {name['why']}: {', '.join(name['ids'])}\n"
+        yield f"{'' if name['general'] else '# '}{' '.join(name['name'].lower().split())}\n"
 
 
 def _tallied(found: Iterable[SuspiciousName], tally: Counter[str]) -> Iterator[SuspiciousName]:

@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from ..errors import NotFoundError, OptionError
-from ..files.console import show, show_problems, stderr_console, table_of_numbers
+from ..files.console import print_tables, show, show_problems, stderr_console
 from ..files.output import refuse_input, temporary_folder
 from ..kb.build import KnowledgeBaseBuilder
 from ..kb.download import fetch
 from ..kb.readers import ReadReport
 from ..kb.recipe import SUFFIXES, Recipe, find_recipe, parse_recipe, read_catalog, read_recipe_values
-from ..types import Concept
 from .inputs import split_pairs
-
-Mentions = Annotated[
-    list[Path] | None,
-    typer.Option(help="Add the mentions of this annotated corpus as names of their concepts. Repeatable."),
-]
-Mapping_ = Annotated[
-    list[Path] | None,
-    typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
-]
-Below = Annotated[list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")]
-Select = Annotated[
-    str | None,
-    typer.Option(help='Take only the concepts of this ECL expression, such as "<< 404684003 MINUS << 64572001".'),
-]
-StopNames = Annotated[
-    list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
-]
 
 
 def build(
@@ -70,11 +48,24 @@ def build(
     delimiter: Annotated[
         str | None, typer.Option(help="Delimiter between cells. Default: found out from the first line.")
     ] = None,
-    mentions: Mentions = None,
-    mapping: Mapping_ = None,
-    below: Below = None,
-    select: Select = None,
-    stop_names: StopNames = None,
+    mentions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Add the mentions of this annotated corpus as names of their concepts. Repeatable."),
+    ] = None,
+    mapping: Annotated[
+        list[Path] | None,
+        typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
+    ] = None,
+    below: Annotated[
+        list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(help='Take only the concepts of this ECL expression, such as "<< 404684003 MINUS << 64572001".'),
+    ] = None,
+    stop_names: Annotated[
+        list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first broken row.")] = False,
 ) -> None:
     """Build a knowledge base from vocabulary files, or as a recipe says.
@@ -112,6 +103,12 @@ def build(
     _build(recipe, output)
 
 
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that replace keys of a recipe, by key."""
+    given = {key: value for key, value in options.items() if value}
+    return {key: [*map(str, value)] if isinstance(value, list) else value for key, value in given.items()}
+
+
 def _columns(column: list[str] | None) -> dict[str, list[str]] | None:
     columns: defaultdict[str, list[str]] = defaultdict(list)
     for field, name in split_pairs("--column", column):
@@ -146,26 +143,16 @@ def get(
     keep_download: Annotated[
         bool, typer.Option("--keep-download", help="Keep the downloaded file next to the knowledge base.")
     ] = False,
-    mentions: Mentions = None,
-    mapping: Mapping_ = None,
-    below: Below = None,
-    select: Select = None,
-    stop_names: StopNames = None,
 ) -> None:
     """Download a vocabulary by its name, and build a knowledge base from it.
 
-    Without a network, use --mirror.
+    Without a network, use --mirror. To build a part of a vocabulary, or to add names, give a recipe.
     """
     if name is None:
         _print_catalog()
         return
-    given = _given(mentions=mentions, mappings=mapping, below=below, select=select, stop_names=stop_names)
-    if name.lower().endswith(SUFFIXES):
-        recipe = parse_recipe(name, read_recipe_values(Path(name)) | given)
-    else:
-        recipe = find_recipe(name)
-        changed = parse_recipe(name, given)
-        recipe = replace(recipe, **{key: getattr(changed, key) for key in given})
+    is_file = name.lower().endswith(SUFFIXES)
+    recipe = parse_recipe(name, read_recipe_values(Path(name))) if is_file else find_recipe(name)
     output = output or Path(f"{Path(recipe.name).stem}.kb")
     refuse_input(output, [Path(name)])
     console = stderr_console()
@@ -174,12 +161,6 @@ def get(
     with temporary_folder(output) as folder:
         recipe, origin = fetch(recipe, folder, output.parent if keep_download else folder, console, mirror)
         _build(recipe, output, origin)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that replace keys of a recipe, by key."""
-    given = {key: value for key, value in options.items() if value}
-    return {key: [*map(str, value)] if isinstance(value, list) else value for key, value in given.items()}
 
 
 # --- build
@@ -202,17 +183,16 @@ def _build(recipe: Recipe, output: Path, origin: Mapping[str, Any] | None = None
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
-    groups: tuple[tuple[str, Mapping[str, int]], ...] = (
-        ("rows ", {"read": report.rows_read, "kept": report.rows_kept}),
-        ("rows dropped: ", report.rows_dropped),
-        ("names dropped: ", report.names_dropped),
-        ("", {"control characters removed": report.control_characters, **report.notes}),
-        ("mappings: rows ", {"read": of_mappings.rows_read, "kept": of_mappings.rows_kept}),
-        ("mappings: rows dropped: ", of_mappings.rows_dropped),
-        ("", builder.counts),
-    )
-    shown = ((prefix, {label: n for label, n in counts.items() if n or prefix == "rows "}) for prefix, counts in groups)
-    stderr_console().print(counts_table(*shown))
+    groups = {
+        "rows": {"read": report.rows_read, "kept": report.rows_kept},
+        "rows dropped:": report.rows_dropped,
+        "names dropped:": report.names_dropped,
+        "mappings: rows": {"read": of_mappings.rows_read, "kept": of_mappings.rows_kept},
+        "mappings: rows dropped:": of_mappings.rows_dropped,
+        "": {"control characters removed": report.control_characters, **report.notes, **builder.counts},
+    }
+    shown = {name: {label: n for label, n in row.items() if n or name == "rows"} for name, row in groups.items()}
+    print_tables({name: row for name, row in shown.items() if row})
     show_problems(console, [*of_mappings.problems, *report.problems], of_mappings.broken + report.broken)
     for path, origin in report.origins.items():
         if origin.get("absent"):
@@ -223,152 +203,16 @@ def _show_report(report: ReadReport, of_mappings: ReadReport, builder: Knowledge
 
 
 def _print_catalog() -> None:
-    table = Table("name", "MB", "license", "release", "purpose", box=None)
-    table.columns[1].justify = "right"
-    for recipe in sorted(read_catalog().values(), key=lambda recipe: not recipe.sources):
-        size = f"{recipe.size:g}" if recipe.sources else "-"
-        table.add_row(*map(escape, (recipe.name, size, recipe.license, recipe.release, recipe.purpose)))
-    print_wide(table, Console())
-    Console().print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
-
-
-# --- the tables of all commands for knowledge bases
-
-STDOUT = Path("-")
-_PIPE_WIDTH = 240
-_DEFINITION_WIDTH = 80
-_EXAMPLE_WIDTH = 60
-_SHOWN_GROUPS = 12
-
-
-def show_counts(table: Table, result: Mapping[str, Any], output: Path) -> None:
-    """Show the counts of an output. Standard output gets them only if it is not the output."""
-    if output == STDOUT:
-        stderr_console().print(table)
-    else:
-        show(table, result)
-
-
-def print_wide(table: Table, console: Console) -> None:
-    """Print a table. Without a terminal, its rows are not wrapped."""
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
-    console.print(table)
-
-
-def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
-    """Print the concepts that were found, each with its score and the name or id that matched."""
-    table = Table("score", "id", "preferred name", "matched name", "types", "definition", box=None)
-    for score, concept, matched in rows:
-        definition = shorten(concept.definition or "", _DEFINITION_WIDTH, placeholder=" …")
-        cells = (concept.concept_id, concept.canonical_name, matched, ", ".join(concept.types), definition)
-        table.add_row(score, *map(escape, cells))
-    print_wide(table, Console())
-
-
-def counts_table(*groups: tuple[str, Mapping[str, int]]) -> Table:
-    """Return a table of counts, in groups with what their labels begin with."""
-    rows = [(prefix + label, count) for prefix, counts in groups for label, count in counts.items()]
-    table = table_of_numbers("", "count", rows=rows)
-    table.box = None
-    return table
-
-
-def info_table(result: Mapping[str, Any]) -> Table:
-    """Return the table of a `describe` result."""
-    labels = ("concepts", "names", "names_of_several_concepts", "alternative_ids")
-    with_something = [key for key in result if key.startswith("concepts_with_")]
-    languages = {language or "unknown language": count for language, count in result["names_by_language"].items()}
-    table = counts_table(
-        ("", _spelled({key: result[key] for key in (*labels, *with_something)})),
-        ("stop names: ", result["stop_names_by_reason"]),
-        ("concepts of type ", _largest(result["types"])),
-        ("names from ", _largest(result["names_by_source"])),
-        ("names in ", _largest(languages)),
-    )
-    for option, values in result.get("curation", {}).items():
-        shown = values if isinstance(values, str) else ", ".join(values)
-        table.add_row(f"curation: {option.replace('_', ' ')} {shown}", "")
-    return table
-
-
-def origin_lines(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a `describe` result says on the origin of the vocabulary, one fact a line."""
-    catalog = result.get("catalog", {})
-    facts = {"vocabulary": catalog.get("title"), "release": result.get("release"), "license": result.get("licence")}
-    facts |= {"downloaded from": catalog.get("address"), "downloaded": catalog.get("downloaded")}
-    facts |= {"file of": catalog.get("last_modified"), "home page": catalog.get("home")}
-    for label, fact in facts.items():
-        if fact:
-            yield f"{label}: {fact}"
-
-
-def diff_table(result: Mapping[str, Any]) -> Table:
-    """Return the table of a `KnowledgeBaseDiff.summary`."""
-    table = counts_table(*((f"{group}: ", _spelled(result[group])) for group in ("concepts", "names", "changed")))
-    if result["same_content"]:
-        table.caption = "both knowledge bases have the same content"
-    return table
-
-
-def map_table(result: Mapping[str, Any]) -> Table:
-    """Return the table of `kb map`: the concepts with a code of each system, and their codes."""
-    rows = [(system, counts["concepts"], counts["rows"]) for system, counts in result["systems"].items()]
-    table = table_of_numbers("system", "concepts", "rows", rows=rows)
-    table.box = None
-    table.caption = f"of {result['concepts']:,} concepts"
-    return table
-
-
-def check_table(result: Mapping[str, Any]) -> Table:
-    """Return the table of a `check_knowledge_base` result."""
-    table = table_of_numbers("", "count")
-    table.box = None
-    table.add_column("example")
-    for kind in ("problems", "remarks"):
-        for check, finding in result[kind].items():
-            cells = f"{kind[:-1]}: {check.replace('_', ' ')}", f"{finding['count']:,}"
-            table.add_row(*cells, _example(finding["examples"][0]))
-    for kind, count in result.get("suspicious", {}).items():
-        table.add_row(f"suspicious: {kind}", f"{count:,}")
-    table.caption = "Build the knowledge base again." if result["problems"] else "no problems"
-    return table
-
-
-def print_names(names: Iterable[Mapping[str, Any]], console: Console) -> None:
-    """Print names that may mean something else in text."""
-    title = "names that may mean something else in text"
-    table = Table("name", "ids", "why", title=title, title_justify="left", box=None)
-    for column in table.columns:
-        column.no_wrap = True
-    for name in names:
-        ids = shorten(", ".join(name["ids"]), _EXAMPLE_WIDTH, placeholder=" …")
-        table.add_row(name["name"], ids, name["why"])
-    print_wide(table, console)
-
-
-def stop_name_lines(names: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a list of stop names: general names, and as comments those that a person must decide on."""
-    yield "# Delete what must be found in text, and the # before what must not. Then: kb build --stop-names FILE\n"
-    for name in names:
-        yield f"\n# {name['why']}: {', '.join(name['ids'])}\n"
-        yield f"{'' if name['general'] else '# '}{' '.join(name['name'].lower().split())}\n"
-
-
-def _example(example: Any) -> str:
-    """Shorten the example of a check: a text, a list of ids, or values by their names."""
-    if isinstance(example, dict):
-        example = [", ".join(value) if isinstance(value, list) else str(value) for value in example.values()]
-    text = example if isinstance(example, str) else " | ".join(example)
-    return shorten(text, _EXAMPLE_WIDTH, placeholder=" …")
-
-
-def _spelled(counts: Mapping[str, int]) -> dict[str, int]:
-    return {key.replace("_", " "): count for key, count in counts.items()}
-
-
-def _largest(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the largest counts, and the sum of the others, since there can be hundreds of types."""
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(count for _, count in ordered[_SHOWN_GROUPS:])
-    return {**dict(ordered[:_SHOWN_GROUPS]), **({"others": rest} if rest else {})}
+    vocabularies = [
+        {
+            "name": recipe.name,
+            "MB": recipe.size if recipe.sources else None,
+            "license": recipe.license,
+            "release": recipe.release,
+            "purpose": recipe.purpose,
+        }
+        for recipe in sorted(read_catalog().values(), key=lambda recipe: not recipe.sources)
+    ]
+    show({"vocabularies": vocabularies})
+    note = "A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it."
+    stderr_console().print(note)

@@ -155,28 +155,25 @@ def ground(
     from ..linking.grounding import ground_record
 
     opened = load_knowledge_base(kb)
-    table, results = Table("text", "id", "preferred name", "matched name", "score", "prob.", "reason", box=None), []
-    for text in texts:
-        results.append(ground_record(text, context, type, opened, lang))
-        candidates = results[-1]["candidates"]
-        for place, row in enumerate(candidates[:_SHOWN]):
-            table.add_row("" if place else escape(text), *map(escape, _cells(row)))
-        if not candidates:
-            table.add_row(escape(text), *[""] * 5, "no name is similar")
-    show(table, {"kb": str(opened.path), "context": context, "results": results})
+    results = [ground_record(text, context, type, opened, lang) for text in texts]
+    rows = [
+        {"text": text, **row}
+        for text, result in zip(texts, results, strict=True)
+        for row in [*map(_shown, result["candidates"][:_SHOWN])] or [{"reason": "no name is similar"}]
+    ]
+    show({"kb": str(opened.path), "context": context, "results": results}, {"candidates": rows})
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    probability = "" if row["probability"] is None else f"{row['probability']:.2f}"
-    reason = f"not linked: {row['refusal']}" if row["refusal"] else row["rewrite"] or ""
-    return row["concept_id"], row["preferred_name"], row["name"], f"{row['score']:.3f}", probability, reason
+def _shown(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("concept_id", "preferred_name", "name", "score", "probability")
+    reason = f"not linked: {candidate['refusal']}" if candidate["refusal"] else candidate["rewrite"] or ""
+    return {**{key: candidate[key] for key in keys}, "reason": reason}
 
 
 # --- demo
 
 
 def demo(
-    text: Annotated[str, typer.Option(help="Text to link. Default: an example abstract.", show_default=False)] = TEXT,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML page to write.")] = Path("demo.html"),
 ) -> None:
     """Link an example text, and show the links as a table and as an HTML page.
@@ -187,7 +184,7 @@ def demo(
     from ..pipeline.box import load
 
     nlp = load()
-    doc = nlp(text)
+    doc = nlp(TEXT)
     kb = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
     console = Console(width=None if Console().is_terminal else 120)
     console.print(doc.text, markup=False, highlight=False)

@@ -13,7 +13,7 @@ import typer
 
 from ..documents.reader import read_corpus
 from ..errors import Errors, SapbertError
-from ..files.console import progress_callback, show_values, stderr_console, track
+from ..files.console import progress_callback, show, stderr_console, track
 from ..files.output import open_output
 from ..kb.storage import load_knowledge_base
 from ..training.hard_negatives import MINED_COUNTS, PAIRS_AT_ONCE, HardNegatives
@@ -72,7 +72,7 @@ def pairs(
         names, gold = MENTION_COUNTS, gold_mentions(opened, documents, counts, settings.types)
         drawn = mention_pairs(opened, gold, counts, max_pairs=chosen.max_pairs, seed=settings.seed)
     written = _write_pairs(drawn, shared_names(opened, gold), _paths(output, chosen))
-    show_values({**{name: counts[name] for name in names}, **written})
+    show({**{name: counts[name] for name in names}, **written})
 
 
 def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
@@ -151,7 +151,7 @@ def mine(
             write(triple_line(triple))
         if not counts["triples"]:  # nothing is written
             raise SapbertError(Errors.E543.format(pairs=counts["pairs"], unknown=counts["pairs_of_unknown_concepts"]))
-    show_values({**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": round(total / counts["triples"], 4)})
+    show({**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": round(total / counts["triples"], 4)})
 
 
 # --- pretrain
@@ -179,4 +179,4 @@ def pretrain(
             write(config.to_str() + "\n")
     result = run.train(output, resume=resume, max_minutes=max_minutes, settings=dict(config.interpolate()[SECTION]))
     if run.processes.is_first:
-        show_values(result)
+        show(result)

@@ -6,7 +6,7 @@ import getpass
 import os
 import webbrowser
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from enum import Enum
 from functools import partial
@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 from typer.core import TyperGroup
 
 from ..documents.formats import output_format
 from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..errors import EmptyError, OptionError, requiring
-from ..files.console import show, show_values, stderr_console, table_of_numbers, track
+from ..files.console import show, stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import ScratchFolder, open_output, refuse_input, replacing
 from ..files.values import table_lines
@@ -30,7 +28,7 @@ from ..review.export import mention_records, name_rows, review_report, reviewed_
 from ..review.queue import ORDERS, Record, read_links
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from ..types import Document
-from .inputs import Format, To, reading_options
+from .inputs import To, reading_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -42,9 +40,7 @@ PAGE = "page"
 _MAX_CONNECTIONS = 512
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _NO_ENCRYPTION = "Others can reach this page if they know its address. Notes are sent without encryption."
-_SHOWN_CHANGES = 50
 _TOO_FEW = "Too few decisions to measure what it learned: {n}. At least {least} are needed, in five documents."
-_GROUPS = {"all": "all", "new_texts": "texts that are new", "no_mention": "not a mention"}
 _PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
 
 
@@ -90,7 +86,6 @@ def page(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5001,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-    format: Format = None,
 ) -> None:
     """Open a page with the links that a person should look at first.
 
@@ -106,7 +101,7 @@ def page(
 
     _check_source(source, inputs or [], pipeline)
     problems = Problems(stderr_console())
-    reading = reading_options(inputs or [], format)
+    reading = reading_options(inputs or [])
     sources = [(path, reading) for path in inputs or []]
     file = open_corrections(corrections, create=True)
     file.check_writable()
@@ -162,22 +157,19 @@ def export(
             consequence=f"nothing was written ({left_out} incomplete documents were left out)",
         )
     _write_corpus(documents, output, to)
-    show_values({"file": str(output), **counts})
+    show({"file": str(output), **counts})
     if names:
         name_counts: Counter[str] = Counter()
         with open_output(names) as write:
             for line in table_lines(name_rows(file, name_counts), quoted=False):
                 write(line)
-        show_values({"file": str(names), **name_counts})
+        show({"file": str(names), **name_counts})
 
 
 @review.command("report")
 def report(corrections: Corrections) -> None:
     """Show the precision of links by probability, the most corrected concepts, and how far reviewers agree."""
-    result = review_report(open_corrections(corrections))
-    for table in _report_tables(result):
-        stderr_console().print(table)
-    show(_summary_table(result), result)
+    show(review_report(open_corrections(corrections)))
 
 
 @review.command("train")
@@ -217,7 +209,7 @@ def train(
         save_pipeline(nlp, output)
     if measure and not gain:
         console.print(_TOO_FEW.format(n=len(decisions), least=FEWEST_DECISIONS))
-    show(_gain_table(gain or {}, counts), {"pipeline": str(output), **counts, "held_out": gain})
+    show({"pipeline": str(output), **counts, "held_out": gain})
 
 
 @review.command("upgrade")
@@ -248,11 +240,7 @@ def upgrade(
         replaced = {row["id"]: row["into"][0] for row in changes if row["change"] == REPLACED}
         counts = {"corrections_changed": write_upgraded(file, path, replaced)}
     counts |= Counter(row["change"] for row in rows)
-    table = Table("concept", "change", "into", "name", "new name", "corrections", box=None)
-    for row in changes[:_SHOWN_CHANGES]:
-        table.add_row(*(escape(", ".join(cell) if isinstance(cell, list) else str(cell)) for cell in row.values()))
-    table.caption = ", ".join(f"{kind.replace('_', ' ')}: {n:,}" for kind, n in counts.items())
-    show(table, {"file": str(output), **counts, "changes": changes})
+    show({"file": str(output), **counts, "changes": changes})
 
 
 def _opened(pipeline: str) -> Language:
@@ -261,19 +249,6 @@ def _opened(pipeline: str) -> Language:
     from ..pipeline.tokenizer import load_pipeline
 
     return new_pipeline(pipeline) if Path(pipeline).is_file() else load_pipeline(pipeline)
-
-
-def _gain_table(gain: Mapping[str, Any], counts: Mapping[str, int]) -> Table:
-    headings = ("n", "before", "after", "difference", "±", "mended", "broken")
-    groups = {name: group for name, group in gain.items() if isinstance(group, dict)}
-    rows = [(_GROUPS.get(name, name.replace("_", " ")), *group.values()) for name, group in groups.items()]
-    table = table_of_numbers("decisions of other documents", *headings, rows=rows)
-    table.caption = f"learned: {counts['corrections']:,} corrections, {counts['names']:,} names"
-    for broken in gain.get("broken", ()):
-        table.caption += (
-            f"\nno longer as decided: {broken['text']} ({' '.join([broken['action'], *broken['concept_ids']])})"
-        )
-    return table
 
 
 # --- the page
@@ -351,27 +326,3 @@ def _write_corpus(documents: list[Document], output: Path, to: str | None = None
     is_json = without_gz(output).suffixes == [".json"]
     to = to or ("biocjson" if is_json else output_format(output))
     write_records(mention_records(documents), to, output)
-
-
-def _report_tables(result: dict[str, Any]) -> Iterator[Table]:
-    rows = [
-        (f"{row['from']:.2f} to {row['to']:.2f}", row["n"], f"{row['p']:.1f}", f"{row['low']:.1f}–{row['high']:.1f}")
-        for row in result["precision"]
-    ]
-    yield table_of_numbers("probability", "links", "right", "95 % interval", rows=rows)
-    table = Table("most corrected", "wrong", "links", "instead")
-    for row in result["most_corrected"]:
-        instead = ", ".join(f"{concept} ({n})" for concept, n in row["instead"].items())
-        table.add_row(row["id"], f"{row['wrong']:,}", f"{row['links']:,}", instead)
-    yield table
-    if result["agreement"]:
-        rows = [
-            (" and ".join(row["reviewers"]), row["texts"], row["agree"], row["kappa"]) for row in result["agreement"]
-        ]
-        yield table_of_numbers("reviewers", "texts", "agree", "kappa", rows=rows)
-
-
-def _summary_table(result: dict[str, Any]) -> Table:
-    rows = [(f"{by} {name}", n) for by, counts in result["corrections"].items() for name, n in counts.items()]
-    rows += [(name, result[name]) for name in ("mentions", "decided")]
-    return table_of_numbers("corrections", "", rows=rows)

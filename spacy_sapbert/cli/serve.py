@@ -16,10 +16,9 @@ from .inputs import CodeMapping
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
 _SHORTEST_TOKEN = 16
-_LONGEST_TOKEN_FILE = 10_000
 _NO_TOKEN = (
-    "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, use --token-file. To "
-    "serve only this machine, use the default host 127.0.0.1."
+    "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, set the "
+    "environment variable SPACY_SAPBERT_TOKEN. To serve only this machine, use the default host 127.0.0.1."
 )
 _NO_ENCRYPTION = "Texts and the token are sent without encryption. Put a server with TLS before this one."
 
@@ -33,10 +32,6 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5000,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes that link at the same time.")] = 1,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(help=f"File with a token that requests need. Default: the environment variable {TOKEN}, if set."),
-    ] = None,
     log: Annotated[LogFormat, typer.Option(help="Format of the log of requests, on standard error.")] = LogFormat.text,
     config: OptionalConfig = None,
 ) -> None:
@@ -44,6 +39,7 @@ def serve(
 
     The page is for a browser. Programs send POST /link with a text, or POST /batch with a list of texts.
     They get the same as from `link --to jsonl`. GET /openapi.json describes all endpoints.
+    If the environment variable SPACY_SAPBERT_TOKEN is set, requests need this token.
 
     The config has the limits of requests. To override one, give it as --serve.max_chars 50000.
     The command needs the extra `web` of spacy-sapbert.
@@ -53,7 +49,7 @@ def serve(
         from ..serve.observing import announcer
         from ..serve.server import Settings, run_here, run_workers
     local = is_local(host)
-    token = _read_token(token_file)
+    token = _read_token()
     name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
     hosts = (*LOCAL_HOSTS, host) if local else ("*",)
     settings = Settings(pipeline, name, hosts, token, limits, log)
@@ -70,23 +66,15 @@ def serve(
             run_workers(settings, listening, workers)
 
 
-def _read_token(path: Path | None) -> str | None:
+def _read_token() -> str | None:
     """Return the token that requests need, if there is one."""
-    if path is None and TOKEN not in os.environ:
+    token = os.environ.get(TOKEN)
+    if token is None:
         return None
-    token, reason = os.environ.get(TOKEN, ""), ""
-    if path:
-        try:
-            with path.open(encoding="utf8") as file:
-                token = file.read(_LONGEST_TOKEN_FILE)
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8"
     token = token.strip()
-    if not reason and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         reason = f"a token must be one word of ASCII characters, at least {_SHORTEST_TOKEN}"
-    if reason:
-        remedy = "Make a token, for example with `openssl rand -hex 32`."
-        raise OptionError(remedy, option=f"--token-file {path}" if path else TOKEN, reason=reason)
+        raise OptionError("Make a token, for example with `openssl rand -hex 32`.", option=TOKEN, reason=reason)
     return token
 
 

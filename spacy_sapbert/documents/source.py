@@ -83,7 +83,6 @@ class Report(FileReport):
     missing: int = counter("ids of the split without a document")
     mentions: int = counter("mentions")
     without_id: int = counter("… without a concept id")
-    unknown: int = counter("… with ids, of which the vocabulary has none")
     discontinuous: int = counter("… in several pieces, read from the first to the last")
     mismatched: int = counter("… that differ from the text at their offsets")
     moved: int = counter("… … moved to the same text nearby")
@@ -120,7 +119,7 @@ class Report(FileReport):
     def joined_message(self) -> str:
         """Return how many records were joined to documents."""
         counts = f"{self.joined:,} records are passages of {self.documents_of_joined:,} documents"
-        return f"{counts}, since consecutive ids repeat; `convert --no-join-passages` reads each record alone"
+        return f"{counts}, since consecutive ids repeat"
 
 
 class Problems(Report):

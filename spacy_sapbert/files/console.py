@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from pathlib import Path
+from textwrap import shorten
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -20,12 +22,17 @@ from .output import open_output, refuse_input
 from .source import Problem
 
 T = TypeVar("T")
-Show = Callable[[Table, Mapping[str, Any]], None]
+Show = Callable[..., None]
 
 SECONDS_BETWEEN_LINES = 30.0
 """How often a line is written where there is no terminal."""
 
 _SHOWN_PROBLEMS = 10
+_SHOWN_COUNTS = 20
+_SHOWN_ROWS = 50
+_LONGEST_CELL = 80  # characters
+_MOST_COLUMNS = 8
+_WIDTH = 240  # characters, where there is no terminal
 
 json_on_terminals: ContextVar[bool] = ContextVar("json_on_terminals", default=False)
 
@@ -113,25 +120,16 @@ def progress_callback(
         yield draw
 
 
-def show_values(result: Mapping[str, Any]) -> None:
-    """Print values by name, one row each, including those of nested mappings; and print all of them as JSON.
+def show(result: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
+    """Print a result as tables on standard error, and as JSON on standard output.
 
-    Underscores in names are shown as spaces.
+    A terminal gets the tables alone, unless `json_on_terminals` is set.
+
+    Args:
+        result: The result.
+        shown: What the tables show instead. See `tables_of`.
     """
-    table = Table(box=None, show_header=False)
-    for name, value in result.items():
-        for part, content in value.items() if isinstance(value, Mapping) else [("", value)]:
-            shown = f"{content:,}" if type(content) is int else str(content)
-            table.add_row(f"{name} {part}".replace("_", " "), shown)
-    show(table, result)
-
-
-def show(table: Table, result: Mapping[str, Any]) -> None:
-    """Print a table on standard error, and the whole result as JSON on standard output.
-
-    A terminal gets the table alone, unless `json_on_terminals` is set.
-    """
-    stderr_console().print(table)
+    print_tables(result if shown is None else shown)
     if json_on_terminals.get() or not sys.stdout.isatty():
         with open_output(None) as write:
             write(_as_json(result))
@@ -154,8 +152,8 @@ def results_to(output: Path | None, inputs: Iterable[Path | None]) -> Iterator[S
     refuse_input(output, inputs)
     with open_output(output) as write:
 
-        def show_and_write(table: Table, result: Mapping[str, Any]) -> None:
-            stderr_console().print(table)
+        def show_and_write(result: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
+            print_tables(result if shown is None else shown)
             write(_as_json(result))
 
         yield show_and_write
@@ -173,23 +171,99 @@ def _as_json(result: Mapping[str, Any]) -> str:
     return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
 
 
-def table_of_numbers(label: str, *headings: str, rows: Iterable[Sequence[object]] = ()) -> Table:
-    """Return a table with a column of names and right-aligned columns of numbers.
+# --- tables
 
-    Args:
-        label: The heading of the names.
-        headings: Those of the numbers.
-        rows: A name and its values. Floats have two decimals, and None is a dash. Texts stay as they are.
+
+def print_tables(result: Mapping[str, Any]) -> None:
+    """Print the tables of a result on standard error. Without a terminal, their rows are not wrapped."""
+    console = stderr_console()
+    if not console.is_terminal:
+        console.width = _WIDTH
+    for table in tables_of(result):
+        console.print(table, soft_wrap=False)
+
+
+def tables_of(result: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of a result: one of single values, and one of each group of equal rows.
+
+    Mappings with the same keys are the rows of one table, wherever they are in the result. So are the mappings of a
+    list, of which the first 50 are shown. Of more than 20 counts in a mapping, the largest are shown.
+    Underscores in names are shown as blanks. Floats below 1 have four digits, and others two decimals.
     """
-    table = Table(label)
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(*map(_cell, row))
+    groups: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    lists: dict[str, list[Mapping[str, Any]]] = {}
+    for name, row in _rows("", result, lists):
+        groups.setdefault(tuple(row), []).append((name, row))
+    values, tables = Table(box=None, show_header=False), []
+    for keys, rows in groups.items():
+        if len(rows) > 1:
+            lines = [["", *map(_label, keys)], *([name, *row.values()] for name, row in rows)]
+            tables.append(_table(lines if len(keys) <= _MOST_COLUMNS else list(zip(*lines, strict=True))))
+        else:
+            ((name, row),) = rows
+            for key, value in (_largest(row) if name else row).items():
+                values.add_row(f"{name} {_label(key)}".strip(), _cell(value))
+    for name, items in lists.items():
+        headings = dict.fromkeys(key for item in items for key in item)
+        lines = [[*map(_label, headings)], *([item.get(key, "") for key in headings] for item in items[:_SHOWN_ROWS])]
+        tables.append(_table(lines, f"{name}: {len(items):,}"))
+    return [values, *tables] if values.rows else tables
+
+
+def _rows(
+    name: str, result: Mapping[str, Any], lists: dict[str, list[Mapping[str, Any]]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield a mapping and those in it as rows, by name. Lists of mappings go to `lists`."""
+    row: dict[str, Any] = {}
+    below: dict[str, Mapping[str, Any]] = {}
+    for key, value in result.items():
+        path = f"{name} {_label(key)}".strip()
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            lists[path] = value
+        elif not isinstance(value, Mapping):
+            row.update({key: value} if value != [] else {})
+        elif name and row and not any(isinstance(part, Mapping | list) for part in value.values()):
+            row.update({f"{key} {part}": content for part, content in value.items()})
+        else:
+            below[path] = value
+    if row:
+        yield name, row
+    for path, value in below.items():
+        yield from _rows(path, value, lists)
+
+
+def _label(key: object) -> str:
+    label = str(key)
+    return label if "/" in label else label.replace("_", " ")  # a path stays as it is
+
+
+def _largest(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the largest counts, and the sum of the others, since there can be hundreds of types."""
+    if len(row) <= _SHOWN_COUNTS or not all(type(value) is int for value in row.values()):
+        return row
+    ordered = sorted(row.items(), key=lambda item: -item[1])
+    return {**dict(ordered[:_SHOWN_COUNTS]), "others": sum(count for _, count in ordered[_SHOWN_COUNTS:])}
+
+
+def _table(lines: Sequence[Sequence[Any]], title: str | None = None) -> Table:
+    """Return a table of a line of headings and lines of values. A column with a number is right-aligned."""
+    table = Table(title=title, title_justify="left")
+    for heading, *column in zip(*lines, strict=True):
+        is_number = any(isinstance(value, int | float) for value in column)
+        table.add_column(heading, justify="right" if is_number else "left")
+    for line in lines[1:]:
+        table.add_row(*(shorten(_cell(value), _LONGEST_CELL, placeholder=" …") for value in line))
     return table
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    return "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    """Return the text of a value in a table."""
+    if isinstance(value, Mapping):
+        value = [f"{key} {_cell(part)}" for key, part in value.items()]
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.2f}" if abs(value) >= 1 or not value else f"{value:.4g}"
+    if value is None or isinstance(value, bool):
+        return {None: "–", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else str(value)

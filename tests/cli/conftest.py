@@ -33,6 +33,11 @@ def counts(err):
     return {row[0].strip(): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
+def shown(finished):
+    """RETURNS (str): the tables on standard error as one text, cells joined by one blank."""
+    return " ".join(re.sub("[│┃]", " ", finished.err).split())
+
+
 @pytest.fixture
 def command(monkeypatch, capsysbinary):
     """A function that runs `spacy-sapbert` in this process."""

@@ -79,10 +79,10 @@ def test_a_pipeline_that_needs_nothing_else(command, small_kb, tmp_path, output)
 
 
 def test_with_an_encoder(command, small_kb, tiny_encoder, output):
-    options = ("--pooling", "cls", "--index", "SQ8", "--lang", "de", "--name", "finder")
+    options = ("--pooling", "cls", "--index", "SQ8", "--lang", "de")
     assert command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", tiny_encoder, *options).status == 0
     nlp = spacy.load(output)
-    assert (nlp.lang, nlp.meta["name"], nlp.config["components"]["sapbert_linker"]["index"]) == ("de", "finder", "SQ8")
+    assert (nlp.lang, nlp.config["components"]["sapbert_linker"]["index"]) == ("de", "SQ8")
     encoder = nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder
     assert (encoder.pooling, encoder.name.startswith(str(output))) == ("cls", True)
     assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
@@ -184,7 +184,7 @@ def test_notes_have_short_forms_and_flags(command, small_kb, ner, tmp_path, outp
 
 
 def test_another_vocabulary(command, small_kb, tiny_encoder, other_kb, tmp_path, output):
-    options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--name", "first")
+    options = ("--kb", small_kb.path, "--encoder", tiny_encoder)
     command("assemble", "-o", output, *options)
     finished = command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", other_kb)
     assert finished.status == 0
@@ -195,14 +195,13 @@ def test_another_vocabulary(command, small_kb, tiny_encoder, other_kb, tmp_path,
     assert links(output)[1] == ("cystic fibrosis", "D003550")
     nlp = spacy.load(tmp_path / "second")
     assert nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "mean"
-    assert nlp.meta["name"] == "first"
+    assert nlp.meta["name"] == "linker"
 
 
 def test_another_vocabulary_in_its_own_place(command, small_kb, other_kb, output):
     command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none")
-    assert command("assemble", "-o", output, "--from", output, "--kb", other_kb, "--name", "second").status == 0
+    assert command("assemble", "-o", output, "--from", output, "--kb", other_kb).status == 0
     assert links(output, "mucoviscidosis") == [("mucoviscidosis", "X1")]
-    assert spacy.load(output).meta["name"] == "second"
     assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
 
 

@@ -168,7 +168,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
         Record("C0000002", (Name("y", "preferred", "U"),)),
     ]
     build_knowledge_base(records, tmp_path / "umls.kb")
-    counts = run("--texts", "texts")
+    counts = run("-o", "texts")
     assert counts["segments"] == {"cut": 3, "files": 3}
     assert not Path("out.spacy").exists()
     text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."

@@ -1,5 +1,4 @@
 import json
-import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -38,9 +37,8 @@ def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path)
     assert result["after"]["links"] == 30
     assert spacy.load(output).meta["performance"]["link_acc"] == result["after"]["lenient"] / 100
     assert result["before"]["ece"] >= result["after"]["ece"]  # too few texts to train the ranker
-    assert "calibration error" in finished.err
-    assert "mean probability" in finished.err
-    assert "fitted on 14 documents, measured on 6" in finished.err
+    assert "ece" in finished.err
+    assert "after reliability" in finished.err
     linker = spacy.load(output).get_pipe("sapbert_linker").linker
     assert linker.threshold == result["threshold"]["after"]
     svg = (plots / "reliability.svg").read_bytes()
@@ -63,19 +61,18 @@ def test_a_ranker(command, numbered_kb, numbered_documents, tmp_path):
     write_docbin((to_doc(nlp, one, split_tokens=True) for one in numbered_documents), tmp_path / "corpus.spacy")
     finished = command("calibrate", tmp_path / "pipeline", tmp_path / "corpus.spacy", "-o", tmp_path / "ranked")
     assert finished.status == 0, finished.err
-    assert re.search(r"ranker: \d+ → \d+ of \d+ texts right", finished.err)
+    assert "ranker texts" in finished.err
     assert json.loads(finished.out)["after"]["lenient"] == 100
 
 
 def test_a_precision_platt_and_the_prior(command, dense_folder, corpus, tmp_path):
-    options = ("--precision", "0.6", "--method", "platt", "--held-out", "0.5", "--prior")
+    options = ("--precision", "0.6", "--method", "platt", "--prior")
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
-    assert (result["method"], result["documents"]["held_out"]) == ("platt", 10)
+    assert (result["method"], result["documents"]["held_out"]) == ("platt", 6)
     assert result["after"]["p"] >= 60
     assert result["prior_weights"]
-    assert "μ" in finished.err
 
 
 def test_ids_of_another_vocabulary_are_reported_before_anything_is_linked(
@@ -100,11 +97,10 @@ def test_the_share_of_unknown_ids_is_reported(command, dense_folder, corpus, tmp
     ("options", "message"),
     [
         (["--precision", "0.999"], "[E520]"),
-        (["--held-out", "0.001"], "[E521]"),
         (["--type", "Chemical"], "[E105]"),
         (["--format", "csv"], "[E125]"),
         (["--precision", "1"], "between 0 and 1"),
-        (["--held-out", "0"], "between 0 and 1"),
+        (["--precision", "0"], "between 0 and 1"),
         (["--method", "histogram"], "isotonic"),
         (["--plots", "{tmp}/corpus.pubtator/plots"], "[E507]"),
     ],

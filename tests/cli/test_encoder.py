@@ -57,7 +57,7 @@ def test_embed_standard_input_and_gzipped_files(run, encoder, tmp_path):
     text = b"cold\nbreast\n"
     (tmp_path / "names.gz").write_bytes(gzip.compress(text))
     run("embed", encoder.name, tmp_path / "names.gz", "-o", tmp_path / "1.npy")
-    run("embed", encoder.name, "-", "-o", tmp_path / "2.npy", "--device", "cpu", "--pooling", "mean", stdin=text)
+    run("embed", encoder.name, "-", "-o", tmp_path / "2.npy", stdin=text)
     run("embed", encoder.name, "-o", tmp_path / "3.npy", stdin=text)
     arrays = [np.load(tmp_path / f"{i}.npy") for i in (1, 2, 3)]
     np.testing.assert_allclose(arrays[0], encoder.encode(["cold", "breast"]), atol=1e-5)
@@ -86,7 +86,8 @@ def test_embed_what_cannot_be_read_or_written(run, encoder, tmp_path):
 def test_prune_to_a_file_of_names(run, encoder, tmp_path):
     (tmp_path / "names.txt").write_text("breast cancer\n\nzoster\n")
     result = run(
-        *("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", tmp_path / "names.txt"), *("--layers", "1")
+        *("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", tmp_path / "names.txt"),
+        *("--layers", "1,"),
     )
     assert (result["names"], result["layers"]) == (2, [1])
     small = TransformerEncoder(str(tmp_path / "small"))
@@ -108,14 +109,14 @@ def test_prune_to_a_knowledge_base(run, encoder, small_kb, tmp_path):
 
 
 def test_prune_and_quantize_one_after_the_other(command, run, encoder, tmp_path):
-    run("prune", encoder.name, "-o", tmp_path / "a", "--n-layers", 1)
-    result = run("quantize", tmp_path / "a", "-o", tmp_path / "b", "--dtype", "float16")
+    run("prune", encoder.name, "-o", tmp_path / "a", "--layers", 1)
+    result = run("prune", tmp_path / "a", "-o", tmp_path / "b", "--dtype", "float16")
     assert result["dtype"] == "float16"
     found = run("info", tmp_path / "b")
     assert [step["step"] for step in found["trained"]["history"]] == ["prune", "quantize"]
     assert found["trained"]["base"] == TransformerEncoder(encoder.name).name.rpartition("/")[2]
     assert (found["layers"], found["dtype"]) == (1, "float16")
-    refused = command("encoder", "quantize", tmp_path / "a", "-o", tmp_path / "c", "--dtype", "int8")
+    refused = command("encoder", "prune", tmp_path / "a", "-o", tmp_path / "c", "--dtype", "int8")
     assert (refused.status, "bfloat16" in refused.err) == (2, True)
 
 
@@ -124,10 +125,10 @@ def test_prune_and_quantize_one_after_the_other(command, run, encoder, tmp_path)
     [
         ([], "E533"),
         (["--keep-pieces", 5], "E533"),
-        (["--n-layers", 1, "--layers", "0"], "E533"),
-        (["--n-layers", 3], "E533"),
+        (["--layers", "0"], "E533"),
+        (["--layers", "3"], "E533"),
         (["--layers", "0,x"], "E533"),
-        (["--layers", "7"], "E533"),
+        (["--layers", "0,7"], "E533"),
         (["--vocabulary", "no such file"], "E120"),
     ],
 )

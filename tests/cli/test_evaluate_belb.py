@@ -29,17 +29,9 @@ def test_a_table_the_json_and_what_is_missing(run, tmp_path):
     result = run("--corpus", "ncbi_disease", "--corpus", "nlm_chem", "--output", tmp_path / "belb.json")
     measures = json.loads((tmp_path / "belb.json").read_text())
     assert measures["corpora"]["ncbi_disease"]["r@1"] == 60.0
-    (row,) = (line for line in result.stderr.splitlines() if "│ ncbi_disease" in line)
-    assert [cell.strip() for cell in row.strip("│").split("│")] == [
-        "ncbi_disease",
-        "3",
-        "5",
-        "1",
-        "60.00",
-        "12.00",
-        "80.00",
-    ]
-    assert "nlm_chem was not measured: [E504] There is no dev.bioc.json of type chemical in" in result.stderr
+    shown = " ".join(result.stderr.split())
+    assert "ncbi disease r@1 60.00" in shown
+    assert "missing nlm chem [E504] There is no dev.bioc.json of type chemical in" in shown
     assert result.stdout == ""
 
 

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from .conftest import shown
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -19,17 +21,16 @@ def test_folds_are_measured_and_averaged(command, linking_folder, folder):
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert result["mean"]["strict"]["acc@1"] == result["se"]["strict"]["acc@1"] == 50.0
-    shown = [" ".join(line.replace("│", " ").split()) for line in finished.err.splitlines()]
-    assert "0 2 2 100.00 100.00 100.00 100.00" in shown
-    assert "mean 2 2 50.00 50.00 50.00 50.00" in shown
-    assert "SE 0 0 50.00 50.00 50.00 50.00" in shown
+    assert "0 2.00 2.00 100.00 100.00 100.00 100.00" in shown(finished)
+    assert "mean 1.50 1.50 50.00 50.00 50.00 50.00" in shown(finished)
+    assert "se 0.5 0.5 50.00 50.00 50.00 50.00" in shown(finished)
 
 
 def test_a_single_fold_has_no_error(command, linking_folder, folder):
     (folder / "TwADR-L.fold-1.test.tsv").unlink()
     finished = command("evaluate", "corpus", "folds", linking_folder, folder, "--split", "test", "--format", "names")
     assert finished.status == 0, finished.err
-    assert "SE – – – – – –" in " ".join(finished.err.replace("│", " ").split())
+    assert "se – – – – – –" in shown(finished)
 
 
 @pytest.mark.parametrize(

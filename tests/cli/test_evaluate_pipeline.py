@@ -5,6 +5,8 @@ import pytest
 
 from spacy_sapbert.cli.evaluate_pipeline import _mapping
 
+from .conftest import shown
+
 CORPUS = """\
 1|t|Breast cancer and aspirin
 1|a|
@@ -29,10 +31,6 @@ def workplace(tmp_path, monkeypatch, linking_nlp):
     (tmp_path / "bad.txt").write_text("1 is no title\n")
 
 
-def shown(finished):
-    return " ".join(finished.err.replace("│", " ").split())
-
-
 def test_a_pipeline_is_measured(workplace, command):
     finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--format", "pubtator")
     assert finished.status == 0, finished.err
@@ -48,12 +46,11 @@ def test_a_pipeline_is_measured(workplace, command):
         "f1": 66.67,
     }
     assert (result["document_id"]["gold"], result["document_id"]["right"]) == (5, 3)
-    assert "mentions 5 2 0 – – – … Chemical 1 0 0 – – –" in shown(finished)
-    assert "… of any type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in shown(finished)
-    assert "2 documents; 1 of the concepts are not in the vocabulary" in shown(finished)
+    assert "ner 5 2 0 – – – ner types Chemical 1 0 0 – – –" in shown(finished)
+    assert "ner untyped 5 2 2 100.00 40.00 57.14 span id 4 2 2" in shown(finished)
+    assert "documents 2 without a name 1" in shown(finished)
     advice = "map those that mean the same with --label PIPELINE=CORPUS"
     assert f"labels that the corpus does not have: Entity (2); {advice}" in shown(finished)
-    assert "no label of the pipeline is one of the corpus" in shown(finished)
 
 
 def test_labels_that_differ_only_in_case_are_named_with_their_option(workplace, command):
@@ -64,7 +61,7 @@ def test_labels_that_differ_only_in_case_are_named_with_their_option(workplace, 
     mapped = command("evaluate", "pipeline", "PIPELINE", "upper.txt", "--label", "Entity=ENTITY")
     assert json.loads(mapped.out)["ner"]["right"] == 1
     # what was never found has no precision, and what was never annotated has no recall
-    assert "… Chemical 1 0 0 – 0.00 0.00" in shown(mapped)
+    assert "ner types Chemical 1 0 0 – 0.00 0.00" in shown(mapped)
 
 
 def test_a_corpus_with_ids_of_another_vocabulary_is_reported_before_anything_is_linked(workplace, command, monkeypatch):
@@ -95,8 +92,7 @@ def test_predictions_are_compared(workplace, command):
     result = json.loads(finished.out)
     assert list(result) == ["documents", "ner", "span_id", "document_id"]
     assert (result["ner"]["a"], result["ner"]["b"]) == (0.0, 100.0)
-    assert "span_id 66.67 75.00 +8.33" in shown(finished)
-    assert "2 documents" in shown(finished)
+    assert "span id 66.67 75.00 8.33" in shown(finished)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +158,6 @@ def test_a_type_that_no_label_has_gives_no_figures(workplace, command):
     for measure in ("ner", "ner_untyped", "span_id", "span_id_single", "document_id"):
         assert [result[measure][name] for name in ("p", "r", "f1")] == [None] * 3, measure
     assert "0.00" not in shown(finished)
-    assert "no label of the pipeline is Disease" in shown(finished)
 
 
 def test_ids_that_are_numbers_get_a_prefix(workplace, command):

@@ -14,7 +14,7 @@ def pairs(tmp_path):
 
 def test_encoders_are_measured(command, make_encoder, pairs):
     encoder, other = make_encoder(pooling="mean"), make_encoder(seed=1)
-    arguments = encoder, pairs, "--and", other
+    arguments = encoder, other, pairs
     finished = command("evaluate", "components", "separation", *arguments)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
@@ -23,12 +23,15 @@ def test_encoders_are_measured(command, make_encoder, pairs):
     assert first != result["encoders"][str(other)]
     assert (result["positive"]["n"], result["negative"]["n"], result["same_name"]) == (3, 6, 0)
     assert first["difference"] == pytest.approx(first["positive"]["mean"] - first["negative"]["mean"], abs=1.1e-4)
-    assert "3 pairs of synonyms, 6 of names of different concepts" in finished.err
-    assert "encoders" not in json.loads(command("evaluate", "components", "separation", *arguments[:2]).out)
+    assert finished.err.count("positive") == 2
+    assert "encoders" not in json.loads(command("evaluate", "components", "separation", encoder, pairs).out)
 
 
-@pytest.mark.parametrize(("encoder", "options", "code"), [("none", [], "E533"), ("starter", ["--and", "none"], "E533")])
-def test_what_cannot_be_done_is_reported(command, pairs, encoder, options, code):
-    finished = command("evaluate", "components", "separation", encoder, pairs, *options)
+@pytest.mark.parametrize(
+    "encoders",
+    [["none"], ["starter", "none"]],
+)
+def test_what_cannot_be_done_is_reported(command, pairs, encoders):
+    finished = command("evaluate", "components", "separation", *encoders, pairs)
     assert finished.status == 1
-    assert f"[{code}]" in finished.err
+    assert "[E533]" in finished.err

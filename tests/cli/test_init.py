@@ -91,15 +91,13 @@ def test_a_config_on_standard_output(command):
     assert finished.out.decode().splitlines()[5:] == read_config("linker").splitlines()[5:]
 
 
-def test_a_file_is_replaced_only_by_force(tmp_path, monkeypatch, command):
+def test_a_file_is_not_replaced(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     Path("ner.cfg").write_text("mine")
     finished = command("init", "config", "ner")
     assert finished.status == 1
     assert "[E507] Cannot write ner.cfg (it already exists)" in finished.err
     assert Path("ner.cfg").read_text() == "mine"
-    assert command("init", "config", "ner", "--force").status == 0
-    assert "spacy train ner.cfg" in Path("ner.cfg").read_text()
 
 
 def test_what_cannot_be_done_is_told(tmp_path, command):

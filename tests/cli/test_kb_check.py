@@ -23,7 +23,7 @@ def test_suspicious_names(command):
         ("ALS", "also a name in genes.kb"),
         ("Depression", "a frequent English noun"),
     ]
-    assert "names that may mean something else in text" in finished.err
+    assert "suspicious names: 2" in finished.err
 
 
 @pytest.mark.usefixtures("folder")

@@ -203,7 +203,7 @@ def test_the_page_on_vocabularies_runs(sources, run_page, command):
     assert b"DOID:5844" in command("kb", "search", "doid.kb", "DOID:5844").out
     shown = [block for language, block in all_blocks(ROOT / "docs" / "vocabularies.md") if language == "text"]
     assert Path("drugs.csv").read_text() in shown
-    found = command("kb", "search", "drugs.kb", "ASA").out.decode()
+    found = command("kb", "search", "drugs.kb", "ASA").err
     assert [line.rstrip() for line in found.splitlines()] in [block.splitlines() for block in shown]
     build = "kb build drugs.csv --column id=accession --column name=common --column synonyms=others"
     built = command(*build.split(), "-o", "drugs.kb").err

@@ -3,7 +3,6 @@ import json
 import pytest
 import spacy
 
-from spacy_sapbert.cli.review import _gain_table
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
@@ -161,14 +160,6 @@ def test_what_cannot_be_trained(command, file, linking_folder, tmp_path):
     assert "E105" in command("review", "train", linking_folder, empty, "-o", tmp_path / "new").err
     assert "E507" in command("review", "train", linking_folder, file.path, "-o", tmp_path).err
     assert not (tmp_path / "new").exists()
-
-
-def test_the_table_of_what_was_learned():
-    group = {"n": 30, "before": 50.0, "after": 60.0, "difference": 10.0, "se": 5.0, "mended": 3, "broken": 0}
-    broken = [{"text": "[b]cold", "action": "no_mention", "concept_ids": ()}]
-    table = _gain_table({"all": group, "broken": broken}, {"corrections": 4, "names": 2})
-    assert table.row_count == 1
-    assert table.caption == "learned: 4 corrections, 2 names\nno longer as decided: [b]cold (no_mention)"
 
 
 OLD = [("X:1", "red fever"), ("X:2", "blue fever"), ("X:3", "rash"), ("X:4", "cough"), ("X:5", "cold")]

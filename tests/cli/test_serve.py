@@ -104,37 +104,21 @@ def test_a_port_in_use(command):
     assert finished.err.startswith(f"[E550] Cannot listen on 127.0.0.1, port {port} (Address already in use")
 
 
-@pytest.mark.parametrize("where", ["file", "environment"])
-def test_a_token(command, end, tmp_path, monkeypatch, where):
-    given = []
-    (tmp_path / "token").write_text("0123456789abcdef\n")
-    if where == "environment":
-        monkeypatch.setenv(TOKEN, "0123456789abcdef")
-    else:
-        monkeypatch.setenv(TOKEN, "another-0123456789")  # the option takes precedence
-        given = ["--token-file", tmp_path / "token"]
+def test_a_token(command, end, monkeypatch):
+    monkeypatch.setenv(TOKEN, "0123456789abcdef\n")
     statuses = []
     asked = ("", "Bearer 0123456789abcdef")
     end(lambda server: statuses.extend(get(server, "/", Authorization=value) for value in asked))
-    finished = command("serve", "--port", 0, "--host", "0.0.0.0", *given)
+    finished = command("serve", "--port", 0, "--host", "0.0.0.0")
     assert statuses == [401, 200]
     assert "sent without encryption" in finished.err
     assert "0123456789" not in finished.err
 
 
 @pytest.mark.parametrize("text", ["", "short", "two words 0123456789", "0123456789abcdef\x07", "é" * 16])
-def test_a_token_of_no_use(command, tmp_path, monkeypatch, text):
-    (tmp_path / "token").write_text(text)
-    finished = command("serve", "--token-file", tmp_path / "token")
-    assert finished.status == 1
-    assert finished.err.startswith(f"[E533] --token-file {tmp_path / 'token'} cannot be used")
+def test_a_token_of_no_use(command, monkeypatch, text):
     monkeypatch.setenv(TOKEN, text)
     assert command("serve").err.startswith(f"[E533] {TOKEN} cannot be used")
-
-
-@pytest.mark.parametrize("name", ["none", "."])
-def test_a_token_that_cannot_be_read(command, tmp_path, name):
-    assert command("serve", "--token-file", tmp_path / name).err.startswith("[E533]")
 
 
 @pytest.mark.usefixtures("end")

@@ -9,9 +9,9 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.console import (
     progress_callback,
     results_to,
-    show_values,
+    show,
     stderr_console,
-    table_of_numbers,
+    tables_of,
     track,
 )
 
@@ -86,24 +86,60 @@ def test_messages_stand_as_they_are(capsys):
 
 def test_values_are_shown_to_people_and_to_programs(capsys):
     values = {"train_pairs": 12345, "done": True, "seconds": {"per_step": 0.5}}
-    show_values(values)
+    show(values)
     out, err = capsys.readouterr()
     assert json.loads(out) == values
     assert [line.split() for line in err.splitlines()] == [
-        ["train", "pairs", "12,345"], ["done", "True"], ["seconds", "per", "step", "0.5"]
+        ["train", "pairs", "12,345"], ["done", "yes"], ["seconds", "per", "step", "0.5"]
     ]  # fmt: skip
 
 
-def test_a_table_of_numbers_shows_each_kind_of_value():
-    table = table_of_numbers("group", "n", "share", "p", rows=[("all", 1234, 50.0, "0.0001"), ("rare", 0, None, "")])
-    cells = [list(column.cells) for column in table.columns]
-    assert cells == [["all", "rare"], ["1,234", "0"], ["50.00", "–"], ["0.0001", ""]]
+def shown(result):
+    """RETURNS (list): the cells of each table, with its headings first, row by row."""
+    tables = []
+    for table in tables_of(result):
+        columns = [[column.header, *column.cells] for column in table.columns]
+        tables.append([list(row) for row in zip(*columns, strict=True)])
+    return tables
+
+
+def test_mappings_with_the_same_keys_are_rows_of_one_table():
+    all_, rare = {"n": 1234, "p": 50.0}, {"n": 0, "p": None}
+    result = {"k": 10, "all": {**all_, "types": {"A_b": rare}}, "micro": {"p": 0.00012345}, "path/to_a": rare}
+    assert shown(result) == [
+        [["", ""], ["k", "10"], ["micro p", "0.0001234"]],
+        [["", "n", "p"], ["all", "1,234", "50.00"], ["all types A b", "0", "–"], ["path/to_a", "0", "–"]],
+    ]
+
+
+def test_the_values_of_a_row_can_have_parts():
+    row = {"n": 3, "lenient": {"acc@1": 1.5}}
+    assert shown({"seen": row, "unseen": row})[0][0] == ["", "n", "lenient acc@1"]
+
+
+def test_a_wide_table_stands_on_its_side():
+    row = {f"measure_{number}": number for number in range(9)}
+    assert shown({"before": row, "after": row})[0][:2] == [["", "before", "after"], ["measure 0", "0", "0"]]
+
+
+def test_a_list_of_mappings_is_a_table_of_its_first_rows():
+    rows = [{"name": f"n{number}", "ids": ["a", "b"]} for number in range(51)]
+    (table,) = shown({"names": [*rows[:-1], {"name": "x " * 80, "why": {"kappa": 0.5}}], "none": []})
+    assert table[:2] == [["name", "ids", "why"], ["n0", "a, b", ""]]
+    assert len(table) == 51
+    (table,) = shown({"names": [{"name": "x " * 80, "why": {"kappa": 0.5}}]})
+    assert table[1] == [("x " * 39) + "…", "kappa 0.5"]
+
+
+def test_the_largest_of_many_counts_are_shown():
+    (table,) = shown({"types": {f"T{number:02}": number for number in range(25)}})
+    assert (table[1], table[-1]) == (["types T24", "24"], ["types others", "10"])
 
 
 def test_a_result_goes_to_a_file_that_appears_at_the_end(tmp_path, capsys):
     path = tmp_path / "result.json"
     with results_to(path, []) as show:
-        show(table_of_numbers("a"), {"n": 1})
+        show({"n": 1})
         assert not path.exists()
     assert json.loads(path.read_text()) == {"n": 1}
     assert capsys.readouterr().out == ""
