@@ -225,10 +225,6 @@ class Errors:
         "[E124] Cannot guess the format of {path} from its name or its beginning. Give one of the formats: {formats}."
     )
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
-    E145 = (
-        "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
-        "Sort the file, or set `sort: true` in a recipe to sort it during reading."
-    )
     E163 = (
         "[E163] {path} is in {syntax}, which cannot be read. Use the ontology's release in RDF/XML, Turtle, OBO or OBO "
         "Graphs JSON. You can also convert the file: `robot convert --input {path} --output vocabulary.obo`."
