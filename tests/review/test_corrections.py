@@ -18,11 +18,11 @@ def test_what_can_be(action, scope):
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"action": "delete"}, "action of a correction is 'delete'"),
-        ({"scope": "document"}, "scope of a correction is 'document'"),
-        ({"text": " "}, "text of a correction is ' '"),
-        ({"start": 4}, "end of a correction is 4"),
-        ({"start": -1}, "end of a correction is 4"),
+        ({"action": "delete"}, "action of Correction is delete"),
+        ({"scope": "document"}, "scope of Correction is document"),
+        ({"text": " "}, "text of Correction is  "),
+        ({"start": 4}, "end of Correction is 4"),
+        ({"start": -1}, "end of Correction is 4"),
         ({"concept_ids": ()}, "concept_ids"),
         ({"concept_ids": ("",)}, "concept_ids"),
         ({"action": "no_mention"}, "concept_ids"),

@@ -147,7 +147,7 @@ def read_rxnorm(context: ReaderContext, *, umls: UmlsSettings | None = None) -> 
         One record per concept. Its types are TUIs.
     """
     context = replace(context, id_prefix=context.id_prefix or _RXNORM)
-    return _RxNormReader(context, umls or UmlsSettings(), RXNORM).records()
+    return _ReleaseReader(context, umls or UmlsSettings(), RXNORM).records()
 
 
 # --- atoms
@@ -162,11 +162,6 @@ class _Atom(NamedTuple):
     # Sort key; the lowest of a concept is preferred. The language comes first, then TS, STT and ISPREF, which select
     # one atom per concept and language, then the rank of source and term type.
     order: tuple[int, bool, bool, bool, int]
-
-    @property
-    def is_preferred(self) -> bool:
-        """Whether the release prefers this atom within its language."""
-        return not any(self.order[1:4])
 
 
 class _Selection:
@@ -234,7 +229,7 @@ def _language_tag(code: bytes) -> str:
 
 
 class _ReleaseReader:
-    """Reads a release of UMLS. A subclass reads RxNorm, which has the same tables with other names."""
+    """Reads a release of UMLS, or of RxNorm, which has the same tables with other names."""
 
     def __init__(self, context: ReaderContext, settings: UmlsSettings, layout: Layout = UMLS) -> None:
         check_encoding(context.path, context.encoding, of_lines=True)
@@ -244,6 +239,8 @@ class _ReleaseReader:
             remedy = "Put it there, since semantic types were requested, or take all types."
             raise NotFoundError(what=f"MRSTY in the folder of {context.file}", remedy=remedy)
         self._context, self._release, self._settings = context, release, settings
+        self._is_rxnorm = layout is RXNORM
+        self._prefix = f"{context.id_prefix}:" if self._is_rxnorm else ""
         self._report, self._notes = context.report, context.report.notes
         self._selection = _Selection(settings)
         self._code_sources = {source.encode(): source for source in settings.codes}
@@ -260,7 +257,7 @@ class _ReleaseReader:
         """Yield one record per concept."""
         self._report.bytes_total += sum(table.size for table in self._tables.values())
         names = self._tables["MRCONSO"]
-        self._ranks = self.ranks()
+        self._ranks, self._replaced = self._ranks_of_names(), self._replaced_ids()
         reader = _AtomReader(names, self._context, self._selection, self._ranks)
         with closing(temporary_database()) as database:
             of_concepts = ("MRCONSO", "MRSTY", "MRDEF")
@@ -287,21 +284,26 @@ class _ReleaseReader:
         elif self._needed_types and self._needed_types.isdisjoint(types):
             self._report.rows_dropped["semantic type"] += len(atoms)
         else:
+            old = sorted(self._replaced.get(cui.decode(), ()))
             parents = sorted({parent.decode() for _, (_, parent) in rows["MRREL"]})
             yield Record(
-                self.concept_id(cui.decode()),
+                self._prefix + cui.decode(),
                 self._names(atoms, trade_names),
-                self.alternative_ids(cui.decode()),
+                tuple(self._prefix + other for other in old),
                 types or self._context.types,
                 definition,
-                tuple(map(self.concept_id, parents)),
+                tuple(self._prefix + parent for parent in parents),
                 xrefs=self._codes(rows["MRCONSO"]),
             )
 
     # --- what differs in RxNorm
 
-    def ranks(self) -> _Ranks:
+    def _ranks_of_names(self) -> _Ranks:
         """Return the ranks of sources and term types. Without `MRRANK`, all are equal."""
+        if self._is_rxnorm:
+            return {
+                (_RXNORM.encode(), name.encode()): -order for order, name in enumerate(_TERM_TYPES, -len(_TERM_TYPES))
+            }
         ranks: dict[tuple[bytes, bytes], int] = {}
         table = self._tables.get("MRRANK")
         for line, (rank, source, term_type, *_) in table.rows() if table else ():
@@ -311,24 +313,26 @@ class _ReleaseReader:
                 self._tables["MRRANK"].broken(line, "the rank is not a number")
         return ranks
 
-    def concept_id(self, cui: str) -> str:
-        """Return the id of a concept."""
-        return cui
+    def _replaced_ids(self) -> Mapping[str, set[str]]:
+        """Return the retired RXCUIs that each one replaces alone."""
+        replaced: defaultdict[str, set[str]] = defaultdict(set)
+        table = self._tables.get("RXNCUI")
+        for _, cells in table.rows() if table else ():
+            old, new = cells[_OLD].decode("latin-1"), cells[_NEW].decode("latin-1")
+            if cells[_CARDINALITY] == b"1" and old != new and old.isalnum():
+                replaced[new].add(old)
+        return replaced
 
-    def alternative_ids(self, cui: str) -> tuple[str, ...]:
-        """Return other ids of a concept."""
-        return ()
-
-    def is_preferred(self, atom: _Atom) -> bool:
+    def _is_preferred(self, atom: _Atom) -> bool:
         """Return whether the release prefers this name within its language."""
-        return atom.is_preferred
+        return atom.source == _RXNORM if self._is_rxnorm else not any(atom.order[1:4])
 
     # --- the parts of a record
 
     def _names(self, atoms: list[_Atom], trade_names: list[_Atom]) -> tuple[Name, ...]:
         preferred = min(atoms, key=attrgetter("order"))
-        self._notes["concepts named by another than the release prefers"] += not self.is_preferred(preferred)
-        others = [atom for atom in atoms if self.is_preferred(atom) and atom.language != preferred.language]
+        self._notes["concepts named by another than the release prefers"] += not self._is_preferred(preferred)
+        others = [atom for atom in atoms if self._is_preferred(atom) and atom.language != preferred.language]
         names = {(atom.text, atom.source, atom.language): "preferred" for atom in (preferred, *others)}
         for atom in atoms:
             names.setdefault((atom.text, atom.source, atom.language), "exact")
@@ -447,26 +451,3 @@ class _ReleaseReader:
 def _parent_columns(cells: list[bytes]) -> tuple[int, int] | None:
     # the relation of a hierarchy may not be is_a but, for example, part_of
     return _IS_A.get(cells[_RELA]) if cells[_RELA] else _HIERARCHY.get(cells[_REL])
-
-
-class _RxNormReader(_ReleaseReader):
-    def records(self) -> Iterator[Record]:
-        self._old_ids: defaultdict[str, set[str]] = defaultdict(set)
-        table = self._tables.get("RXNCUI")
-        for _, cells in table.rows() if table else ():
-            old, new = cells[_OLD].decode("latin-1"), cells[_NEW].decode("latin-1")
-            if cells[_CARDINALITY] == b"1" and old != new and old.isalnum():
-                self._old_ids[new].add(old)
-        yield from super().records()
-
-    def ranks(self) -> _Ranks:
-        return {(b"RXNORM", name.encode()): rank for rank, name in enumerate(reversed(_TERM_TYPES), start=1)}
-
-    def concept_id(self, cui: str) -> str:
-        return f"{self._context.id_prefix}:{cui}"
-
-    def alternative_ids(self, cui: str) -> tuple[str, ...]:
-        return tuple(map(self.concept_id, sorted(self._old_ids.get(cui, ()))))
-
-    def is_preferred(self, atom: _Atom) -> bool:
-        return atom.source == _RXNORM
