@@ -1,7 +1,7 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
 Messages that say one thing about different files, settings or packages are a family: one class with one code, so that a
-program can catch it. All other messages are in `errors.txt`. E1xx are about vocabularies, E2xx about corpora,
+program can catch it. `errors.txt` has the messages, one in each line. E1xx are about vocabularies, E2xx about corpora,
 E3xx about encoders and indexes, E4xx about components, E5xx about the command line and evaluation, E6xx about concepts
 of documents and augmentation.
 """
@@ -14,6 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+_TEXT = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
+_LINES = {line[1:5]: line for line in _TEXT.splitlines()}
+"""The messages by code. `|` is between that of a family and its usual remedy."""
 DOCS = "https://spacy-sapbert.github.io/spacy-sapbert"
 
 
@@ -44,21 +47,22 @@ class FamilyError(SapbertError):
     message: ClassVar[str] = ""
     usual_remedy: ClassVar[str] = ""
 
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        if code:
+            message, _, remedy = _LINES[code].partition("|")
+            cls.code, cls.message, cls.usual_remedy = code, message.strip(), remedy.strip()
+
     def __init__(self, remedy: str = "", **values: Any) -> None:
         shown = {name: _shown(value) for name, value in values.items()}
         text = f"{self.message} {remedy.replace('{', '{{').replace('}', '}}') or self.usual_remedy}".format(**shown)
-        super().__init__(f"[{self.code}] {text}".rstrip())
+        super().__init__(text.rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with_message, (type(self), str(self))
 
 
-class MissingExtraError(FamilyError):
+class MissingExtraError(FamilyError, code="E542"):
     """A package of an extra is not installed."""
-
-    code = "E542"
-    message = "{what} needs the package {package}, which cannot be imported."
-    usual_remedy = "Install it: pip install 'spacy-sapbert[{extra}]'."
 
 
 @contextmanager
@@ -78,48 +82,28 @@ def requiring(extra: str, what: str) -> Iterator[None]:
         raise MissingExtraError(what=what, package=error.name or f"({error})", extra=extra) from error
 
 
-class MissingColumnError(FamilyError):
+class MissingColumnError(FamilyError, code="E128"):
     """A table lacks a column."""
 
-    code = "E128"
-    message = "{path} has no column {column}. Its columns are: {columns}."
-    usual_remedy = "Rename the column, or name the one that contains it."
 
-
-class CannotReadError(FamilyError):
+class CannotReadError(FamilyError, code="E120"):
     """A file cannot be opened or read."""
 
-    code = "E120"
-    message = "Cannot read {path} ({reason})."
-    usual_remedy = "Check the path and the permissions of the file."
 
-
-class CannotWriteError(FamilyError):
+class CannotWriteError(FamilyError, code="E507"):
     """A file cannot be written. What was there before is still there."""
 
-    code = "E507"
-    message = "Cannot write {path} ({reason})."
-    usual_remedy = "Choose another place, or make room on the disk."
 
-
-class DamagedError(FamilyError):
+class DamagedError(FamilyError, code="E121"):
     """A file or folder is damaged, incomplete or not of the format that was expected."""
-
-    code = "E121"
-    message = "{path} is damaged or incomplete ({reason})."
-    usual_remedy = "If it was downloaded, download it again. If this package made it, make it again."
 
 
 class OtherFormatError(DamagedError):
     """A file that is not of the format that its name shows."""
 
 
-class BadRecordError(FamilyError):
+class BadRecordError(FamilyError, code="E127"):
     """A record of a file is broken."""
-
-    code = "E127"
-    message = "{position}: {reason}."
-    usual_remedy = "Correct the record. Without `strict`, broken records are left out and counted."
 
     def __init__(
         self,
@@ -134,72 +118,40 @@ class BadRecordError(FamilyError):
         super().__init__(remedy, position=position or f"{path}, {unit} {line}", **values)
 
 
-class ChoiceError(FamilyError):
+class ChoiceError(FamilyError, code="E125"):
     """A value is not one of the possible ones."""
 
-    code = "E125"
-    message = "{given!r} is not a {what}. Choose one of: {choices}."
 
-
-class NotFoundError(FamilyError):
+class NotFoundError(FamilyError, code="E504"):
     """Something that was named does not exist."""
 
-    code = "E504"
-    message = "There is no {what}."
-    usual_remedy = "Check the name."
 
-
-class EmptyError(FamilyError):
+class EmptyError(FamilyError, code="E105"):
     """Nothing is there to work with, so that nothing was done."""
 
-    code = "E105"
-    message = "There is no {what}, so {consequence}."
-    usual_remedy = "Check that the input is the right one, and its format."
 
-
-class MismatchError(FamilyError):
+class MismatchError(FamilyError, code="E305"):
     """Two things do not belong together."""
 
-    code = "E305"
-    message = "{path} does not fit: {reason}."
 
-
-class SettingError(FamilyError):
+class SettingError(FamilyError, code="E406"):
     """A setting of a component or of a config has an impossible value."""
 
-    code = "E406"
-    message = "The setting {setting} of {component} is {value}; it must be {wanted}."
 
-
-class OptionError(FamilyError):
+class OptionError(FamilyError, code="E533"):
     """Options of a command, or arguments of a function, do not fit together."""
 
-    code = "E533"
-    message = "{option} cannot be used like this: {reason}."
 
-
-class MissingComponentError(FamilyError):
+class MissingComponentError(FamilyError, code="E503"):
     """A pipeline lacks a component."""
 
-    code = "E503"
-    message = "The pipeline has no {component}, so {consequence}. Its components are: {components}."
-    usual_remedy = "Add one with `nlp.add_pipe` and save the pipeline, or use `spacy-sapbert assemble`."
 
-
-class NewerVersionError(FamilyError):
+class NewerVersionError(FamilyError, code="E600"):
     """A newer version of this package wrote a file."""
 
-    code = "E600"
-    message = "{path} has format {found}, but this version of spacy-sapbert reads formats up to {known}."
-    usual_remedy = "Install a newer version of spacy-sapbert."
 
-
-class LimitError(FamilyError):
+class LimitError(FamilyError, code="E586"):
     """An input is larger than a bound that protects the memory."""
-
-    code = "E586"
-    message = "{path} {reason}."
-    usual_remedy = "If you trust the file, split it, or unpack it before you give it."
 
 
 def _shown(value: Any) -> Any:
@@ -216,14 +168,13 @@ def _with_message(family: type[FamilyError], message: str) -> FamilyError:
     return error
 
 
-_LINES = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
-_SINGLE = {line[1:5]: line for line in _LINES}
-Errors = SimpleNamespace(**{code: text for code, text in _SINGLE.items() if code.startswith("E")})
-"""The other messages of errors, such as `Errors.E111`, and below those of warnings. `errors.txt` has one in each line."""
-Warnings = SimpleNamespace(**{code: text for code, text in _SINGLE.items() if code.startswith("W")})
+_OTHERS = {code: text for code, text in _LINES.items() if "|" not in text}
+Errors = SimpleNamespace(**{code: text for code, text in _OTHERS.items() if code.startswith("E")})
+"""The messages of other errors, such as `Errors.E111`."""
+Warnings = SimpleNamespace(**{code: text for code, text in _OTHERS.items() if code.startswith("W")})
+"""The messages of warnings."""
 
 
 def messages() -> dict[str, str]:
     """Return the text of every message by its code."""
-    families = FamilyError.__subclasses__()
-    return _SINGLE | {of.code: f"[{of.code}] {of.message} {of.usual_remedy}".rstrip() for of in families}
+    return {code: text.replace(" |", "") for code, text in _LINES.items()}
