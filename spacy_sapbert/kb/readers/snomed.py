@@ -11,18 +11,21 @@ import codecs
 import re
 import sqlite3
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ChoiceError, NotFoundError
 from ...files.opening import check_encoding
 from ...types import Record
+from ..ids import canonical_prefix
 from .context import ReaderContext, preferred_by_language
-from .ontology import Obsolete, replaced_ids
+from .ontology import replaced_ids
 from .rrf import PackedFile, readable, temporary_database
 
 # Extensions name themselves before the view: sct2_Description_SpanishExtensionSnapshot-es_INT_20240331.txt
@@ -101,7 +104,7 @@ def read_snomed(
     Yields:
         One record per concept, in the order of the ids.
     """
-    context = replace(context, id_prefix=context.id_prefix or "SNOMEDCT")
+    context = replace(context, id_prefix=canonical_prefix(context.id_prefix or "SNOMEDCT"))
     check_encoding(context.path, context.encoding, of_lines=True)
     files = _release_files(context.path)
     context.report.bytes_total += sum(file.part.size for file in files)
@@ -293,10 +296,11 @@ def _records(
 
 def _replaced(context: ReaderContext, database: sqlite3.Connection) -> dict[str, list[str]]:
     """Map concepts to the inactive ones that they replace."""
-    targets: defaultdict[str, list[str]] = defaultdict(list)
     query = """SELECT referencedComponentId, targetComponentId FROM replacements
         JOIN concepts ON concepts.id = referencedComponentId
         WHERE replacements.active AND NOT concepts.active ORDER BY 1, 2"""
-    for old, new in database.execute(query):
-        targets[f"{context.id_prefix}:{old}"].append(f"{context.id_prefix}:{new}")
-    return replaced_ids({old: Obsolete((old,), tuple(dict.fromkeys(new))) for old, new in targets.items()})
+    terms = groupby(database.execute(query), key=itemgetter(0))
+    return replaced_ids(
+        context,
+        (([f"{context.id_prefix}:{old}"], [f"{context.id_prefix}:{new}" for _, new in rows]) for old, rows in terms),
+    )
