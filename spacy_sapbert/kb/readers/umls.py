@@ -32,7 +32,6 @@ from ..ids import canonical_id, known_tag
 from ..semantic_types import find_types
 from .context import ReaderContext, ReadReport
 from .rrf import (
-    COLUMNS,
     RXNORM,
     UMLS,
     Layout,
@@ -245,7 +244,7 @@ class _ReleaseReader:
         self._selection = _Selection(settings)
         self._code_sources = {source.encode(): source for source in settings.codes}
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
-        used = {name: layout.files[name] for name in COLUMNS if name in layout.files and not unused.get(name)}
+        used = {name: file for name, file in layout.files.items() if not unused.get(name)}
         self._absent = [file for name, file in used.items() if name not in release.tables]
         self._tables = {
             name: RrfTable(name, release.tables[name], context, file)
