@@ -137,7 +137,7 @@ class MatcherAnnotator:
         preferred = {id: self._kb.names_of(id)[0].text for id in ids}
         preferring = {id for id in ids if preferred[id] == name}
         preferring = preferring or {id for id in ids if word_keys(preferred[id]) == word_keys(name)}
-        counts = {id: self._kb.annotations(id, name) for id in ids}
+        counts = dict(zip(ids, self._kb.annotations_of([(id, name) for id in ids]), strict=True))
         evidence = [
             TieEvidence(id, counts[id], preferred=id in preferring, main=not SUPPLEMENTARY_ID.fullmatch(id))
             for id in ids

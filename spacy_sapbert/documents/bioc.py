@@ -63,14 +63,12 @@ def _elements(source: DocumentSource) -> Iterator[tuple[int, Element]]:
 
 
 def _meta(document: Element, text: str) -> dict[str, object]:
-    passage = document.find("passage")
-    infons = [*document.findall("infon"), *(passage.findall("infon") if passage is not None else ())]
+    infons = [*document.findall("infon"), *document.findall("passage[1]/infon")]
     given = {infon.get("key", ""): (infon.text or "").strip() for infon in infons}
     meta: dict[str, object] = {name: given[key] for key, name in _ABOUT.items() if given.get(key)}
-    if passage is not None and _TITLES.intersection(infon.text for infon in infons):
-        title = passage.findtext("text") or ""
-        if title and (text == title or text.startswith(f"{title} ")):
-            meta = {"title": title, **meta}
+    title = document.findtext("passage[1]/text", "")
+    if title and f"{text} ".startswith(f"{title} ") and _TITLES.intersection(infon.text for infon in infons):
+        meta = {"title": title, **meta}
     year = given.get("year", "")
     if "pmcid" in meta:
         meta["pmcid"] = f"PMC{str(meta['pmcid']).upper().removeprefix('PMC')}"

@@ -120,21 +120,24 @@ def sheet_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 
 def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
-    """Write rows to the only sheet of a workbook, as a stream. Texts are cells that no spreadsheet runs, see `cell`.
+    """Write a header and rows to the only sheet of a workbook, as a stream. The header stays in view, and has filters.
 
-    A text that is too long for a cell ends with an ellipsis.
+    Texts are cells that no spreadsheet runs, see `cell`. A text that is too long for a cell ends with an ellipsis.
     """
     from openpyxl import Workbook
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+    from openpyxl.utils import get_column_letter
 
     book, most = Workbook(write_only=True), 32_767  # openpyxl drops the rest
     with closing(book.create_sheet()) as sheet:
+        sheet.freeze_panes = "A2"
         for number, row in enumerate(rows, start=1):
             if number > MOST_ROWS:
                 raise CannotWriteError("Write a .csv.", path=path, reason=f"a sheet has at most {MOST_ROWS:,} rows")
             cells = (value if isinstance(value, bool) else cell(value, one_line=False) for value in row)
-            texts = (ILLEGAL_CHARACTERS_RE.sub(" ", one) if isinstance(one, str) else one for one in cells)
+            texts = [ILLEGAL_CHARACTERS_RE.sub(" ", one) if isinstance(one, str) else one for one in cells]
             sheet.append([f"{one[: most - 1]}…" if isinstance(one, str) and len(one) > most else one for one in texts])
+            sheet.auto_filter.ref = f"A1:{get_column_letter(len(texts))}{number}"
     with replacing(path) as temporary:
         book.save(temporary)
 

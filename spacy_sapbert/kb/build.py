@@ -46,15 +46,6 @@ from .stop_names import stop_names as find_stop_names
 DEFAULT_RULES = StopNameRules()
 _SQL = read_sections(Path(__file__).with_suffix(".sql"))
 
-# Queries for the table `totals`: a value and its count in each row
-_TOTALS = {
-    "types": "SELECT type AS value, count(*) FROM types GROUP BY type",
-    "sources": "SELECT source AS value, count(*) FROM (SELECT DISTINCT name, concept, source FROM synonyms) "
-    "GROUP BY source",
-    "languages": "SELECT language AS value, count(*) FROM (SELECT DISTINCT name, concept, language FROM synonyms) "
-    "GROUP BY language",
-}
-
 _FILE = "kb"  # name of the file in the temporary folder
 # in KiB; SQLite sorts as much in memory before it uses the disk
 _CACHES = ("main.cache_size = -131072", "temp.cache_size = -131072")
@@ -234,8 +225,7 @@ class KnowledgeBaseBuilder:
         for statement in _SQL["indexes"].split(";"):
             self._db.execute(statement)
         self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, self.n_concepts).items())
-        for label, sql in _TOTALS.items():
-            self._db.execute(f"INSERT INTO totals SELECT '{label}', * FROM ({sql}) ORDER BY 2")
+        self._db.execute(f"INSERT INTO totals {_SQL['totals']}")
         inserted = self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
         self.n_stop_names = max(0, inserted.rowcount)
         self.counts += Counter()  # removes zeros

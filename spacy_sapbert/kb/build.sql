@@ -119,3 +119,9 @@ WITH xrefs AS (SELECT DISTINCT value FROM read_xrefs)
 SELECT i.value, min(r.id) FROM read_ids i JOIN read_records r ON r.number = i.record
 WHERE i.value IN xrefs AND i.value NOT IN (SELECT id FROM read_records) GROUP BY 1 HAVING count(DISTINCT r.id) = 1
 UNION SELECT id, id FROM read_records WHERE id IN xrefs
+
+-- [totals]
+SELECT 'types', type, count(*) FROM types GROUP BY type
+UNION ALL SELECT 'sources', source, count(*) FROM (SELECT DISTINCT name, concept, source FROM synonyms) GROUP BY source
+UNION ALL SELECT 'languages', language, count(*)
+FROM (SELECT DISTINCT name, concept, language FROM synonyms) GROUP BY language ORDER BY 1, 2

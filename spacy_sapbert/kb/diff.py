@@ -14,74 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CannotReadError
+from ..files.values import read_sections
 from .database import file_uri
 from .knowledge_base import KnowledgeBase
 
-_PREPARE = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
-
-
-def _list(column: str, rows: str) -> str:
-    """Return a SQL expression for all values of a column, as one JSON array."""
-    return f"(SELECT json_group_array(value) FROM (SELECT DISTINCT {column} AS value FROM {rows} ORDER BY 1))"
-
-
-def _concepts(side: str, where: str, columns: str = "") -> str:
-    """Return a query for concepts of one file, with all their names."""
-    names = _list("m.text", f"{side}.synonyms s JOIN {side}.names m ON m.row = s.name WHERE s.concept = c.row")
-    return (
-        f'SELECT c.id, n.text AS name, {columns}{names} AS "names[]" FROM {side}.concepts c '
-        f"JOIN {side}.names n ON n.row = c.preferred WHERE {where} ORDER BY c.id"
-    )
-
-
-def _concept_ids(side: str, pairs: str) -> str:
-    return _list("c.id", f"{pairs} p JOIN {side}.concepts c ON c.row = p.concept WHERE p.name = m.{side}")
-
-
-def _unmoved_names(side: str, pairs: str, joined: int) -> str:
-    """Return a query for names that a continuing concept lost or gained and that did not move."""
-    return (
-        f"SELECT c.id, n.text, {joined} AS joined FROM {pairs} p JOIN {side}.concepts c ON c.row = p.concept "
-        f"JOIN {side}.names n ON n.row = p.name WHERE p.concept IN (SELECT {side} FROM follows) "
-        f"AND p.name NOT IN (SELECT {side} FROM moved_names)"
-    )
-
-
-def _difference(value: str, mark: str = "") -> str:
-    """Return a query for concepts with the same id that differ in a value. In `value`, `{side}` stands for the file."""
-    old, new = value.format(side="old"), value.format(side="new")
-    return (
-        f'SELECT c.id, {old} AS "old{mark}", {new} AS "new{mark}" FROM follows f JOIN old.concepts c ON c.row = f.old '
-        f"WHERE f.same_id AND {old} IS NOT {new} ORDER BY c.id"
-    )
-
-
-_SPLIT_FROM = _list("o.id", "old.ids i JOIN old.concepts o ON o.row = i.concept WHERE i.id = c.id")
-_INTO = _list("t.id", "follows f JOIN new.concepts t ON t.row = f.new WHERE f.old = c.row")
-_OF_CONCEPT = "{{side}}.{} WHERE concept = f.{{side}}"
-_PREFERRED = "(SELECT n.text FROM {side}.concepts t JOIN {side}.names n ON n.row = t.preferred WHERE t.row = f.{side})"
-
-# Each query creates one table. Columns with names that end in [] hold JSON arrays.
-_CHANGES = {
-    "concept_added": _concepts("new", "c.row NOT IN (SELECT new FROM follows)", f'{_SPLIT_FROM} AS "split_from[]", '),
-    "concept_removed": _concepts("old", "c.row NOT IN (SELECT old FROM follows)"),
-    "concept_merged": _concepts(
-        "old", "c.row IN (SELECT old FROM follows WHERE NOT same_id)", f'{_INTO} AS "into[]", '
-    ),
-    "preferred_name": _difference(_PREFERRED),
-    "names": 'SELECT id, json_group_array(text) FILTER (WHERE joined) AS "added[]", '
-    'json_group_array(text) FILTER (WHERE NOT joined) AS "removed[]" '
-    f"FROM ({_unmoved_names('new', 'joined_names', 1)} UNION ALL {_unmoved_names('old', 'left_names', 0)}) "
-    "GROUP BY id ORDER BY id",
-    "name_moved": f'SELECT n.text AS name, {_concept_ids("old", "left_names")} AS "from[]", '
-    f'{_concept_ids("new", "joined_names")} AS "to[]" '
-    "FROM moved_names m JOIN old.names n ON n.row = m.old ORDER BY n.text",
-    "alternative_ids": _difference(_list("id", _OF_CONCEPT.format("ids") + " AND id != c.id"), "[]"),
-    "types": _difference(_list("type", _OF_CONCEPT.format("types")), "[]"),
-    "definition": _difference("(SELECT definition FROM {side}.concepts WHERE row = f.{side})"),
-    "parents": _difference(_list("parent", _OF_CONCEPT.format("parents")), "[]"),
-    "xrefs": _difference(_list("trim(xref || ' ' || predicate)", _OF_CONCEPT.format("xrefs")), "[]"),
-}
+_CHANGES = read_sections(Path(__file__).with_suffix(".sql"))
+"""The queries of the changes, by kind."""
+_PREPARE = _CHANGES.pop("prepare")
 
 
 class KnowledgeBaseDiff:

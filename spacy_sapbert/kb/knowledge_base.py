@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import MismatchError, NotFoundError
-from ..files.values import check_not_newer
+from ..files.values import check_not_newer, read_sections
 from ..types import Concept, Name, Record
 from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading, unreadable
 from .semantic_types import SemanticTypeTree, semantic_type_tree
@@ -25,17 +25,7 @@ from .semantic_types import SemanticTypeTree, semantic_type_tree
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
 MOST_LABELS = 100_000  # that are kept in memory
 SHOWN = 3  # entries in the `repr` of a mapping
-_TYPES = "SELECT c.id, t.type FROM concepts c JOIN types t ON t.concept = c.row WHERE c.id IN ({}) ORDER BY t.type"
-# The names, ids, types, parents and cross-references of concepts, by row
-_CONTENT = (
-    "SELECT s.concept, n.text, s.scope, s.source, s.language FROM synonyms s JOIN names n ON n.row = s.name "
-    "JOIN concepts c ON c.row = s.concept WHERE s.concept IN ({}) "
-    "ORDER BY s.concept, s.name != c.preferred, s.name, s.source, s.language",
-    "SELECT concept, id FROM ids WHERE concept IN ({}) ORDER BY 1, 2",
-    "SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY 1, 2",
-    "SELECT concept, parent FROM parents WHERE concept IN ({}) ORDER BY 1, 2",
-    "SELECT concept, xref, predicate FROM xrefs WHERE concept IN ({}) ORDER BY 1, 2, 3",
-)
+_SQL = read_sections(Path(__file__).with_suffix(".sql"))
 _TOTALS = "SELECT value, count FROM totals WHERE of = ? ORDER BY value"
 
 
@@ -185,61 +175,38 @@ class KnowledgeBase:
 
     def names_of(self, concept_id: str) -> list[Name]:
         """Return all names of a concept, the preferred name first."""
-        rows = self._rows(
-            "SELECT n.text, s.scope, s.source, s.language FROM concepts c JOIN synonyms s ON s.concept = c.row "
-            "JOIN names n ON n.row = s.name WHERE c.id = ? "
-            "ORDER BY s.name != c.preferred, s.name, s.source, s.language",
-            concept_id,
-        )
-        return [Name(*row) for row in rows]
+        return [Name(*row) for row in self._rows(_SQL["names of a concept"], concept_id)]
 
     def name_texts(self, concept_id: str) -> list[str]:
         """Return the texts of all names of a concept, in no order, which is faster than `names_of`."""
-        sql = "SELECT n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name"
-        return [text for (text,) in self.query(f"{sql} WHERE c.id = ?", concept_id)]
+        return [text for (text,) in self.query(_SQL["texts of a concept"], concept_id)]
 
     def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
-        sql = (
-            "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name WHERE s.concept IN ({}) "
-            "ORDER BY s.concept, s.name"
-        )
-        names = self._grouped(sql, rows)
+        names = self._grouped(_SQL["texts of concepts"], rows)
         return [tuple(dict.fromkeys(names[row])) for row in rows]
 
     def synonyms(self, step: int = 1) -> Iterator[list[str]]:
         """Yield the preferred name and the exact synonyms of every `step`-th concept."""
-        sql = (
-            "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name "
-            "WHERE s.concept % ? = 0 AND s.scope IN ('preferred', 'exact') ORDER BY s.concept, s.name"
-        )
-        for _, rows in groupby(self._rows(sql, step), key=itemgetter(0)):
+        names = self._rows(_SQL["exact names of every nth concept"], step)
+        for _, rows in groupby(names, key=itemgetter(0)):
             yield [text for _, text in rows]
 
     def name_rows(self, concept_id: str) -> list[int]:
         """Return the rows of all names of the concept with this primary id."""
-        sql = (
-            "SELECT DISTINCT s.name FROM concepts c JOIN synonyms s ON s.concept = c.row WHERE c.id = ? ORDER BY s.name"
-        )
-        return list(self._values(sql, concept_id))
+        return list(self._values(_SQL["rows of names of a concept"], concept_id))
 
     def annotated_only(self) -> list[int]:
         """Return the rows of the names that come only from the mentions of a corpus, not from a vocabulary."""
-        sql = "SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name"
-        return list(self._values(sql))
+        return list(self._values(_SQL["names of corpora alone"]))
 
     def stop_name_rows(self) -> np.ndarray:
         """Return the sorted rows of the stop names, which the matcher does not find: int64, shape (n,)."""
         return self._numbers("SELECT name FROM stop_names ORDER BY name")
 
-    @property
-    def n_stop_names(self) -> int:
-        """The number of stop names."""
-        return sum(self.stop_name_counts().values())
-
     def stop_name_counts(self) -> dict[str, int]:
         """Return the number of stop names by reason."""
-        return dict(self._rows("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1"))
+        return dict(self._rows(_SQL["stop names by reason"]))
 
     @cached_property
     def name_concepts(self) -> NameConceptMap:
@@ -316,18 +283,11 @@ class KnowledgeBase:
 
     def ids_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return what `ids` returns for each of these primary ids. All are read at once."""
-        sql = (
-            "SELECT c.id, i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id IN ({}) "
-            "ORDER BY i.id != c.id, i.id"
-        )
-        return self._grouped(sql, concept_ids)
+        return self._grouped(_SQL["ids of concepts"], concept_ids)
 
     def find_id(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts with this primary or alternative id."""
-        return self._values(
-            "SELECT c.id FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id = ? ORDER BY c.id != i.id, c.id",
-            concept_id,
-        )
+        return self._values(_SQL["concepts with an id"], concept_id)
 
     def concept_rows(self, concept_id: str) -> tuple[int, ...]:
         """Return the rows of the concepts with this primary or alternative id."""
@@ -335,31 +295,11 @@ class KnowledgeBase:
 
     def find_name(self, text: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts with exactly this name."""
-        return self._values(
-            "SELECT DISTINCT c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept "
-            "WHERE n.text = ? ORDER BY c.preferred != n.row, c.id",
-            text,
-        )
+        return self._values(_SQL["concepts with a name"], text)
 
     def rows_of_names(self, texts: Iterable[str]) -> dict[str, int]:
         """Return the rows of those of some texts that are names, in exactly this spelling. All are read at once."""
         return dict(self._in_chunks("SELECT text, row FROM names WHERE text IN ({})", list(texts)))
-
-    def annotations(self, concept_id: str, name: str | None = None) -> int:
-        """Return how often corpora annotate a concept.
-
-        Args:
-            concept_id: Primary id of the concept.
-            name: Count only this name, in exactly this spelling. None counts all names.
-        """
-        (total,) = self._values(
-            "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
-            "JOIN names n ON n.row = s.name WHERE c.id = ? AND (? IS NULL OR n.text = ?)",
-            concept_id,
-            name,
-            name,
-        )
-        return int(total)
 
     def annotations_of(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
         """Return how often corpora annotate each concept by one name. All pairs are read at once.
@@ -378,11 +318,10 @@ class KnowledgeBase:
 
     def summaries_of(self, concept_ids: Sequence[str], *, with_types: bool = True) -> dict[str, ConceptSummary]:
         """Return what distinguishes the concepts with these primary ids. All are read at once, types only if needed."""
-        sql = "SELECT c.id, n.text, c.row FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
-        types = self._grouped(_TYPES, concept_ids) if with_types else {}
+        types = self._grouped(_SQL["types of concepts"], concept_ids) if with_types else {}
         annotations, names = self._counts
         summaries: dict[str, ConceptSummary] = {}
-        for id, preferred, row in self._in_chunks(sql, concept_ids):
+        for id, preferred, row in self._in_chunks(_SQL["preferred names"], concept_ids):
             summaries[id] = ConceptSummary(preferred, types.get(id, ()), int(annotations[row]), int(names[row]))
         return summaries
 
@@ -412,17 +351,11 @@ class KnowledgeBase:
         return known | read
 
     def _read_labels(self, concept_ids: Sequence[str], language: str) -> dict[str, ConceptLabel]:
-        sql = "SELECT c.id, n.text FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
-        preferred = dict(self._in_chunks(sql, concept_ids))
+        preferred = {id: text for id, text, _ in self._in_chunks(_SQL["preferred names"], concept_ids)}
         if language:
-            sql = (
-                "SELECT c.id, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n "
-                "ON n.row = s.name WHERE c.id IN ({}) AND s.scope IN ('preferred', 'exact') AND s.language = ? "
-                "ORDER BY s.name != c.preferred, s.scope = 'exact', s.name"
-            )
-            named = self._grouped(sql, list(preferred), language)
+            named = self._grouped(_SQL["names in a language"], list(preferred), language)
             preferred |= {concept_id: names[0] for concept_id, names in named.items() if names}
-        types = self._grouped(_TYPES, list(preferred))
+        types = self._grouped(_SQL["types of concepts"], list(preferred))
         return {concept_id: ConceptLabel(name, types[concept_id]) for concept_id, name in preferred.items()}
 
     def get(self, concept_id: str) -> Concept | None:
@@ -438,7 +371,8 @@ class KnowledgeBase:
 
         A name from two sources appears twice.
         """
-        names, ids, types, parents, xrefs = (self._grouped(sql, rows) for sql in _CONTENT)
+        kinds = ("names", "ids", "types", "parents", "cross-references")
+        names, ids, types, parents, xrefs = (self._grouped(_SQL[f"content: {kind}"], rows) for kind in kinds)
         concepts = "SELECT row, id, definition FROM concepts WHERE row IN ({}) ORDER BY row"
         for row, concept_id, definition in self._in_chunks(concepts, rows):
             yield Record(
@@ -463,10 +397,7 @@ class KnowledgeBase:
 
     def find_xref(self, xref: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts that have this cross-reference."""
-        return self._values(
-            "SELECT DISTINCT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id",
-            xref,
-        )
+        return self._values(_SQL["concepts with a cross-reference"], xref)
 
     def xrefs_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Return the cross-references of the concepts with these primary ids, sorted. All are read at once.
@@ -474,11 +405,7 @@ class KnowledgeBase:
         Returns:
             Pairs of an id and a predicate for each concept. The predicate is empty if the source gives none.
         """
-        sql = (
-            "SELECT c.id, x.xref, x.predicate FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id IN ({}) "
-            "ORDER BY x.xref, x.predicate"
-        )
-        return self._grouped(sql, concept_ids)
+        return self._grouped(_SQL["cross-references of concepts"], concept_ids)
 
     def type_counts(self) -> dict[str, int]:
         """Return the number of concepts of each type."""

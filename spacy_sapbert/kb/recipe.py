@@ -51,11 +51,6 @@ def _texts(value: Any) -> list[str]:
     return [_text(text) for text in _list(value)]
 
 
-def _languages(value: Any) -> list[str]:
-    languages = _texts(value)
-    return [] if "all" in languages else languages
-
-
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError("true or false")
@@ -77,7 +72,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 _KINDS: dict[str, Callable[[Any], Any]] = {
     "text": _text,
     "texts": _texts,
-    "languages": _languages,
+    "languages": lambda value: [] if "all" in _texts(value) else _texts(value),
     "flag": _flag,
     "number": _number,
     "columns": lambda value: {key: _texts(columns) for key, columns in _mapping(value).items()},

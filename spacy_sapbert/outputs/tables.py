@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
@@ -23,14 +24,10 @@ from ..types import NIL, SCORE_DIGITS
 if TYPE_CHECKING:
     import pyarrow
 
-_NUMBERS = {"start": int, "end": int, "passage": int, "score": float, "probability": float, "split": bool}
-_NUMBERS |= {"runner_up_score": float, "runner_up_probability": float, "rejected_score": float}
-_NAMES = (
-    "doc_id start end offsets passage text label snippet concept_id preferred_name types score probability assertion "
-    "section matched_name linked_text long_form split reason tie reasons runner_up_id runner_up_name runner_up_score "
-    "runner_up_probability rejected_id rejected_name rejected_score"
-)
-COLUMNS: dict[str, type] = dict.fromkeys(_NAMES.split(), str) | _NUMBERS
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (str, int, float, bool)}
+_TABLE: dict[str, list[str]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+"""The type of each column, and which value of which part of a record it has. `_row` adds the others."""
+COLUMNS = {column: _KINDS[kind] for column, (kind, *_) in _TABLE.items()}
 """The columns of every table and their types."""
 CODES = "codes_"
 """The beginning of the column with the codes of a code system: "codes_ICD10CM"."""
@@ -128,7 +125,7 @@ def _listed(link: Record) -> Row:
     """Return the values of the columns of candidates."""
     listed = link.get("candidates", ())
     values = (
-        (other["concept_id"], other["preferred_name"], _rounded(other["score"]), _rounded(other["probability"]))
+        map(_cell, (other["concept_id"], other["preferred_name"], other["score"], other["probability"]))
         for other in listed
     )
     return dict(zip(candidate_columns(len(listed)), chain.from_iterable(values), strict=True))
@@ -199,38 +196,17 @@ def arrow_schema(columns: Mapping[str, type]) -> pyarrow.Schema:
 
 
 def _row(doc_id: str, entity: Record, link: Record, passage: int | None, shift: int) -> Row:
-    runner_up, rejected = link["runner_up"] or {}, link["rejected"] or {}
+    parts = {"entity": entity, "link": link, "runner_up": link["runner_up"] or {}, "rejected": link["rejected"] or {}}
+    # records of an earlier version lack some values
+    row = {column: _cell(parts[place[0]].get(place[1])) if place else None for column, (_, *place) in _TABLE.items()}
     offsets = link.get("offsets") or entity.get("offsets") or ()
-    return {
+    return row | {
         "doc_id": doc_id,
         "start": entity["start"] - shift,
         "end": entity["end"] - shift,
         "offsets": ";".join(f"{start - shift} {end - shift}" for start, end in offsets) or None,
         "passage": passage,
-        "text": entity["text"],
-        "label": entity["label"],
-        "snippet": entity["snippet"],
         "concept_id": link["concept_id"] or NIL,
-        "preferred_name": link["preferred_name"],
-        "types": _SEPARATOR.join(link["types"]) or None,
-        "score": _rounded(link["score"]),
-        "probability": _rounded(link["probability"]),
-        "assertion": _SEPARATOR.join(entity.get("assertion", ())) or None,  # records of an earlier version have none
-        "section": entity.get("section"),
-        "matched_name": link["name"],
-        "linked_text": link["text"],
-        "long_form": link["long_form"],
-        "split": link["split"],
-        "reason": link["reason"],
-        "tie": link["tie"],
-        "reasons": _SEPARATOR.join(link.get("reasons", ())) or None,
-        "runner_up_id": runner_up.get("concept_id"),
-        "runner_up_name": runner_up.get("preferred_name"),
-        "runner_up_score": _rounded(runner_up.get("score")),
-        "runner_up_probability": _rounded(runner_up.get("probability")),
-        "rejected_id": rejected.get("concept_id"),
-        "rejected_name": rejected.get("preferred_name"),
-        "rejected_score": _rounded(rejected.get("score")),
     }
 
 
@@ -249,5 +225,8 @@ def _no_link(entity: Record) -> Row:
     }
 
 
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, SCORE_DIGITS)
+def _cell(value: Any) -> Any:
+    """Return a value as a cell has it: a list as one text, and a number with few digits."""
+    if isinstance(value, list | tuple):
+        return _SEPARATOR.join(value) or None
+    return round(value, SCORE_DIGITS) if isinstance(value, float) else value

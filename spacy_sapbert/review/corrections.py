@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..errors import SettingError
+from ..settings_block import check_rules
 from ..text.words import is_acronym, read_words
 
 ACCEPT, REPLACE, REJECT, NO_MENTION, ADD = ACTIONS = ("accept", "replace", "reject", "no_mention", "add")
@@ -51,21 +51,16 @@ class Correction(NamedTuple):
 
     def check(self) -> None:
         """Check the values."""
-        rules = (
-            ("action", self.action, self.action in ACTIONS, f"one of {', '.join(ACTIONS)}"),
-            ("scope", self.scope, self.scope in SCOPES, f"one of {', '.join(SCOPES)}"),
-            ("text", self.text, bool(self.text.strip()), "a text"),
-            ("end", self.end, 0 <= self.start < self.end, "a position after the start"),
-            ("concept_ids", self.concept_ids, self._has_concepts(), "some ids, but none for no_mention"),
+        some_ids = bool(self.concept_ids) and all(self.concept_ids)
+        has_ids = not self.concept_ids if self.action == NO_MENTION else self.action == ADD or some_ids
+        check_rules(
+            self,
+            ("action", self.action in ACTIONS, f"one of {', '.join(ACTIONS)}"),
+            ("scope", self.scope in SCOPES, f"one of {', '.join(SCOPES)}"),
+            ("text", bool(self.text.strip()), "a text"),
+            ("end", 0 <= self.start < self.end, "a position after the start"),
+            ("concept_ids", has_ids, "some ids, but none for no_mention"),
         )
-        for name, value, holds, wanted in rules:
-            if not holds:
-                raise SettingError(setting=name, component="a correction", value=repr(value), wanted=wanted)
-
-    def _has_concepts(self) -> bool:
-        if self.action in (ADD, NO_MENTION):
-            return self.action == ADD or not self.concept_ids
-        return bool(self.concept_ids) and all(self.concept_ids)
 
 
 class ProposedLink(NamedTuple):

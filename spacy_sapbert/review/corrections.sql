@@ -1,4 +1,4 @@
--- The tables of corrections, in SQLite. corrections_database.py makes those of PostgreSQL from them.
+-- The tables of corrections, in SQLite. corrections_file.py makes those of PostgreSQL from them.
 
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;

@@ -296,7 +296,7 @@ def reference(kb, generator, text, k, filter=ALL):
         score = round(float(scores[row]), 5)
         if passes and (score > 0 or (generator.vectors and not generator.vectors.encoder.l2_normalized)):
             concept = kb.get(concept_id)
-            total = sum(kb.annotations(concept_id, name) for name in (concept.canonical_name, *concept.aliases))
+            total = sum(kb.annotations_of([(concept_id, name) for name in (concept.canonical_name, *concept.aliases)]))
             of_concept = bool(SUPPLEMENTARY_ID.fullmatch(concept_id)), -total, -len(concept.aliases)
             claim = (-score, -name_concepts.annotations[i], not name_concepts.preferred[i], *of_concept, row)
             claims[concept_id] = min(claim, claims.get(concept_id, claim))

@@ -243,7 +243,9 @@ def test_parquet_gives_back_every_value_with_its_type(folder, some):
 def test_a_workbook_has_the_table(folder, some):
     openpyxl = pytest.importorskip("openpyxl")
     write_records(some, "xlsx", folder / "t.xlsx")
-    header, *rows = openpyxl.load_workbook(folder / "t.xlsx").active.values
+    sheet = openpyxl.load_workbook(folder / "t.xlsx").active
+    header, *rows = sheet.values
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", sheet.dimensions)
     assert header == tuple(COLUMNS)
     wanted = list(table_rows(some))
     assert len(rows) == len(wanted)

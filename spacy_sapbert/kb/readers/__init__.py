@@ -59,7 +59,10 @@ READERS: dict[str, Reader] = dict(zip(_NAMES, _READERS, strict=True))
 """The readers by format."""
 
 _SIGNS: dict[str, Any] = json.loads(Path(__file__).with_name("formats.json").read_bytes())
-"""What shows a format: the suffix of a file, the root element of XML, and the files of a folder."""
+"""What shows a format: the beginning of a name, the suffix, keys of JSON, the root of XML, the files of a folder.
+
+Of a table, it is the columns: by suffix, the delimiter and the formats that it may have.
+"""
 # at most in a folder of releases, since a deeper search could read the whole disk
 _SNOMED = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/")
 # The first element that is neither a declaration nor a comment.
@@ -158,36 +161,24 @@ def _sniff(path: Path) -> str | None:
     name, suffix = path.name.lower(), without_gz(path).suffix.lower()
     if os.path.isdir(path):
         return _folder_format(path)
-    if name in ("concept.csv", "concept.csv.gz"):
-        return "omop"
-    if name.startswith(("ctd_diseases.", "ctd_chemicals.")):
-        return "ctd"
-    if name.startswith("rxnconso.rrf"):
-        return "rxnorm"
+    if known := next((format for start, format in _SIGNS["names"].items() if name.startswith(start)), None):
+        return str(known)
     if syntax := _SIGNS["not rdf"].get(suffix):
         raise SapbertError(Errors.E163.format(path=path, syntax=syntax))
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
-    if suffix in ("", ".bin", ".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(
-        path
-    ):
+    if suffix in _SIGNS["read"] and os.path.exists(path):
         # every byte is a character in Latin-1, so this works before the encoding is known
         with open_text(path, encoding="latin-1") as file:
             head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
     if suffix in _BY_SUFFIX:
         return "obo" if head.lstrip().startswith(_OBO_STARTS) else _BY_SUFFIX[suffix]
-    if suffix == ".csv":
-        return known_table([cell.strip().strip('"') for cell in head.partition("\n")[0].split(",")], "loinc")
-    if suffix == ".xlsx":
-        return known_table(head.partition("\n")[0].split(","), "discovered")
+    if suffix in _SIGNS["tables"]:
+        return _table_format(path, head, *_SIGNS["tables"][suffix])
     if suffix == ".json":
-        for key, format in (('"canonical_name"', "scispacy"), ('"resourceType"', "fhir")):
-            if key in head:
-                return format
-        return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
-    if suffix in (".tab", ".tsv"):
-        return _tsv_format(path, head)
+        in_head = (format for key, format in _SIGNS["keys"].items() if f'"{key}"' in head)
+        return next(in_head, None) or {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     return _xml_format(head)
 
 
@@ -224,8 +215,9 @@ def _xml_format(head: str) -> str | None:
     return roots.get(name) or ("rdf" if name.rpartition(":")[2] == "RDF" else None)
 
 
-def _tsv_format(path: Path, head: str) -> str:
-    columns = next((line.split("\t") for line in head.split("\n") if not line.startswith("#")), [])
+def _table_format(path: Path, head: str, delimiter: str, *formats: str) -> str:
+    header = next((line for line in head.split("\n") if not line.startswith("#")), "")
+    columns = [cell.strip().strip('"') for cell in header.split(delimiter)]
     if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
         raise SapbertError(Errors.E164.format(path=path))
-    return known_table(columns, "babelon", "ssslm", "discovered")
+    return known_table(columns, *formats)

@@ -32,7 +32,7 @@ from ...files.tables import is_workbook
 from ...types import Record
 from ..ids import split_ids
 from .context import NameParts, ReaderContext, ReadReport, preferred_first
-from .ontology import Obsolete, curie, replaced_ids
+from .ontology import curie, replaced_ids
 
 _TABLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 _CTD, _LOINC, _MARKS = _TABLES["ctd"], "Loinc.csv", _TABLES["discovered"]["marks"]
@@ -166,9 +166,7 @@ def _replaced_loinc(context: ReaderContext) -> dict[str, list[str]]:
         replacements[old].append(new)
     for problem in mapping.report.problems:
         context.report.add_broken(*problem)
-    return replaced_ids(
-        {old: Obsolete(context.ids([old]), context.ids(new)) for old, new in replacements.items() if old not in new}
-    )
+    return replaced_ids(context, (([old], new) for old, new in replacements.items() if old not in new))
 
 
 # --- a name in each row

@@ -19,7 +19,6 @@ from .context import ReaderContext, ReadReport, preferred_first
 from .json_files import field, fields, other_content, parse
 from .ontology import (
     OBSOLETE_CLASS,
-    Obsolete,
     curie,
     has_prefix,
     obo_predicates,
@@ -109,13 +108,10 @@ def _reason_to_drop(context: ReaderContext, stanza: _Stanza, prefixes: Sequence[
 
 def _replaced_ids(context: ReaderContext) -> dict[str, list[str]]:
     """Map each term that is not obsolete to the ids of the obsolete terms that it replaces."""
-    obsolete = {}
     silent = replace(context, strict=False, report=ReadReport())
-    for stanza in _stanzas(silent):
-        ids = silent.ids(chain(_ids(stanza, "id"), _ids(stanza, "alt_id")))
-        if stanza.kind == "Term" and ids and _is_obsolete(stanza):
-            obsolete[ids[0]] = Obsolete(ids, silent.ids(_ids(stanza, "replaced_by")))
-    return replaced_ids(obsolete)
+    obsolete = (stanza for stanza in _stanzas(silent) if stanza.kind == "Term" and _is_obsolete(stanza))
+    terms = ((chain(_ids(term, "id"), _ids(term, "alt_id")), _ids(term, "replaced_by")) for term in obsolete)
+    return replaced_ids(silent, terms)
 
 
 def _term(
@@ -285,7 +281,8 @@ def _graphs(context: ReaderContext) -> Iterator[_Graph]:
         for graph in fields(document, "graphs", dict):
             nodes, parents = fields(graph, "nodes", dict), _parents(graph)
             default = _property_values(_meta(graph), "default-namespace")
-            yield _Graph(nodes, parents, _replaced_by_nodes(context, nodes, parents), context.types or tuple(default))
+            replaced = replaced_ids(context, _obsolete_nodes(context, nodes, parents))
+            yield _Graph(nodes, parents, replaced, context.types or tuple(default))
     except ValueError as error:
         raise other_content(context, "obograph", error, "json") from error
 
@@ -299,18 +296,16 @@ def _parents(graph: dict[str, Any]) -> dict[str, list[str]]:
     return dict(parents)
 
 
-def _replaced_by_nodes(
+def _obsolete_nodes(
     context: ReaderContext, nodes: list[dict[str, Any]], parents: dict[str, list[str]]
-) -> dict[str, list[str]]:
-    obsolete = {}
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the ids of each obsolete class, and of its replacements."""
     for node in nodes:
         # `read_obograph` reports broken nodes
         with suppress(ValueError):
             if _is_obsolete_node(parents, node):
-                concept_id, meta = _id(context, node), _meta(node)
-                ids = context.ids([concept_id, *_property_values(meta, "hasAlternativeId")])
-                obsolete[concept_id] = Obsolete(ids, context.ids(_property_values(meta, "IAO_0100001")))
-    return replaced_ids(obsolete)
+                ids, meta = [_id(context, node)], _meta(node)
+                yield ids + _property_values(meta, "hasAlternativeId"), _property_values(meta, "IAO_0100001")
 
 
 def _is_obsolete_node(parents: dict[str, list[str]], node: dict[str, Any]) -> bool:

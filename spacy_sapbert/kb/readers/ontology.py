@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from ..ids import canonical_prefix, prefixes
+
+if TYPE_CHECKING:
+    from .context import ReaderContext
 
 # --- ids
 
@@ -67,19 +70,7 @@ def has_prefix(concept_id: str, prefixes: Iterable[str]) -> bool:
 # --- obsolete terms
 
 
-class Obsolete(NamedTuple):
-    """An obsolete term. All ids are canonical.
-
-    Attributes:
-        ids: Its id and alternative ids.
-        replaced_by: The ids of its replacements.
-    """
-
-    ids: tuple[str, ...]
-    replaced_by: tuple[str, ...]
-
-
-def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
+def replaced_ids(context: ReaderContext, terms: Iterable[tuple[Iterable[str], Iterable[str]]]) -> dict[str, list[str]]:
     """Map each term that is not obsolete to the ids that it replaces, which become its alternative ids.
 
     An obsolete term gives no concept and no names, since what its names mean today is unknown. But corpora and older
@@ -87,25 +78,34 @@ def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
     ignored. A term with several replacements is ignored as well.
 
     Args:
-        obsolete: The obsolete terms of a file by id. One may replace another.
+        context: Gives ids their canonical form.
+        terms: For each obsolete term, its ids, the primary one first, and those of its replacements. One may replace
+            another. Terms without an id are left out.
     """
+    obsolete: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    for ids, replacements in terms:
+        if canonical := context.ids(ids):
+            obsolete[canonical[0]] = canonical, context.ids(replacements)
+    followed_by = {concept_id: replacements for concept_id, (_, replacements) in obsolete.items()}
     replaced: dict[str, list[str]] = defaultdict(list)
     known: dict[str, str | None] = {}
-    for concept_id, term in obsolete.items():
-        replacement = _current_replacement(concept_id, obsolete, known)
+    for concept_id, (own, _) in obsolete.items():
+        replacement = _current_replacement(concept_id, followed_by, known)
         if replacement:
-            replaced[replacement] += term.ids
+            replaced[replacement] += own
     return dict(replaced)
 
 
-def _current_replacement(concept_id: str, obsolete: Mapping[str, Obsolete], known: dict[str, str | None]) -> str | None:
+def _current_replacement(
+    concept_id: str, obsolete: Mapping[str, tuple[str, ...]], known: dict[str, str | None]
+) -> str | None:
     """Return the term at the end of a chain of replacements, and note it in `known` for each term of the chain."""
     chain: list[str] = []
     current: str | None = concept_id
     while current is not None and current in obsolete and current not in known:
         chain.append(current)
         known[current] = None  # so a circle has no end
-        following = obsolete[current].replaced_by
+        following = obsolete[current]
         current = following[0] if len(following) == 1 else None
     end = None if current is None else known.get(current, current)
     known.update((term, end) for term in chain)

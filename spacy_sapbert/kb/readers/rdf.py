@@ -25,7 +25,7 @@ from ...files.xml import RootFound, malformed_xml
 from ...types import Record
 from .context import NameParts, ReaderContext, preferred_by_language
 from .json_files import OTHER_FORMAT
-from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, without_release
+from .ontology import OBSOLETE_CLASS, curie, has_prefix, replaced_ids, without_release
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
@@ -95,7 +95,12 @@ def read_rdf(
     """
     languages = [language.lower().partition("-")[0] for language in languages]
     resources = _collect(context, languages)
-    replaced = _replaced_ids(context, resources)
+    obsolete = ((iri, resource) for iri, resource in resources.items() if _is_obsolete(iri, resource))
+    terms = (
+        (map(curie, [iri, *resource.texts("alt_id")]), map(curie, resource.texts("replaced_by")))
+        for iri, resource in obsolete
+    )
+    replaced = replaced_ids(context, terms)
     parents = _inverse_parents(resources)
     for iri, resource in resources.items():
         if not resource.kinds:
@@ -138,15 +143,6 @@ def _is_obsolete(iri: str, resource: _Resource) -> bool:
     lineage = [iri, *resource.iris("parent")]
     is_deprecated = any(text in ("true", "1") for text in resource.texts("deprecated"))
     return "obsolete" in resource.kinds or is_deprecated or any(map(OBSOLETE_CLASS.fullmatch, lineage))
-
-
-def _replaced_ids(context: ReaderContext, resources: _Resources) -> dict[str, list[str]]:
-    obsolete = {}
-    for iri, resource in resources.items():
-        ids = context.ids(map(curie, [iri, *resource.texts("alt_id")]))
-        if ids and _is_obsolete(iri, resource):
-            obsolete[ids[0]] = Obsolete(ids, context.ids(map(curie, resource.texts("replaced_by"))))
-    return replaced_ids(obsolete)
 
 
 def _inverse_parents(resources: _Resources) -> dict[str, list[str]]:

@@ -16,10 +16,11 @@ import struct
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
@@ -274,13 +275,13 @@ class RrfTable:
                 cut_off = "" if line.endswith(b"\n") else ", and the file ends there"
                 self.broken(number, f"{len(cells) - 1} columns instead of {self._width}{cut_off}")
 
-    def by_concept(self, sort: bool = False) -> Iterator[Row]:
-        """Yield the rows in the order of their first cells, the CUIs.
-
-        Args:
-            sort: Sort the rows. If not set, they must already be in this order.
-        """
-        return _sort_by_cui(self._rows_with_cui(any_order=True)) if sort else self._rows_with_cui(any_order=False)
+    def rows_with_cui(self) -> Iterator[Row]:
+        """Yield the rows whose first cell is a CUI. The others are reported as broken."""
+        for row in self.rows():
+            if row[1][0].isalnum():
+                yield row
+            else:
+                self.broken(row[0], "no CUI")
 
     def broken(self, line: int, reason: str) -> None:
         """Report a broken row."""
@@ -295,54 +296,10 @@ class RrfTable:
             self.broken(line, f"this is not {self._context.encoding} ({error.reason})")
             return None
 
-    def _rows_with_cui(self, any_order: bool) -> Iterator[Row]:
-        previous = b""
-        for row in self.rows():
-            cui = row[1][0]
-            if not cui or cui != previous:
-                if not cui.isalnum():
-                    self.broken(row[0], "no CUI")
-                    continue
-                if cui < previous and not any_order:
-                    cuis = {"cui": cui.decode(), "previous": previous.decode()}
-                    raise SapbertError(Errors.E145.format(path=self.path, line=row[0], **cuis))
-                previous = cui
-            yield row
-
     def _lines(self) -> Iterator[bytes]:
         with self._file.open(self._context.report, self.files) as file:
             for line in file:
                 yield line.removeprefix(codecs.BOM_UTF8)
-
-
-class ByConcept:
-    """The rows of a sorted table, read concept by concept in parallel with another table.
-
-    Attributes:
-        n_unknown (int): Rows of concepts that were never requested.
-    """
-
-    def __init__(self, rows: Iterator[Row]) -> None:
-        self.n_unknown = 0
-        self._rows = rows
-        self._next = next(rows, None)
-
-    def take(self, cui: bytes) -> list[Row]:
-        """Return the rows of a concept. Concepts must be requested in their order."""
-        while self._next and self._next[1][0] < cui:
-            self.n_unknown += 1
-            self._next = next(self._rows, None)
-        taken = []
-        while self._next and self._next[1][0] == cui:
-            taken.append(self._next)
-            self._next = next(self._rows, None)
-        return taken
-
-    def finish(self) -> None:
-        """Read the table to its end."""
-        while self._next:
-            self.n_unknown += 1
-            self._next = next(self._rows, None)
 
 
 def temporary_database() -> sqlite3.Connection:
@@ -353,11 +310,28 @@ def temporary_database() -> sqlite3.Connection:
     return database
 
 
-def _sort_by_cui(rows: Iterator[Row]) -> Iterator[Row]:
-    with closing(temporary_database()) as database:
-        database.execute("CREATE TABLE rows (cui BLOB, line INTEGER, row BLOB)")
-        database.execute("BEGIN")
-        lines = ((cells[0], number, b"|".join(cells)) for number, cells in rows)
-        database.executemany("INSERT INTO rows VALUES (?, ?, ?)", lines)
-        for number, row in database.execute("SELECT line, row FROM rows ORDER BY cui, line"):
-            yield number, row.split(b"|")
+def load_rows(database: sqlite3.Connection, tables: Mapping[str, Iterable[Row]]) -> None:
+    """Copy the rows of tables into a new table of a database, from which `rows_of` and `rows_by_concept` read them."""
+    database.execute("CREATE TABLE rows (cui BLOB, name TEXT, line INTEGER, row BLOB)")
+    database.execute("BEGIN")
+    for name, rows in tables.items():
+        values = ((cells[0], name, number, b"|".join(cells)) for number, cells in rows)
+        database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", values)
+    database.execute("CREATE INDEX by_cui ON rows (cui, line)")
+
+
+def rows_of(database: sqlite3.Connection, cui: bytes, name: str) -> Iterator[Row]:
+    """Yield the rows of a concept in a table."""
+    sql = "SELECT line, row FROM rows WHERE cui = ? AND name = ? ORDER BY line"
+    for line, row in database.execute(sql, (cui, name)):
+        yield line, row.split(b"|")
+
+
+def rows_by_concept(database: sqlite3.Connection) -> Iterator[tuple[bytes, Mapping[str, list[Row]]]]:
+    """Yield the CUI of each concept, in their order, and its rows by table."""
+    rows = database.execute("SELECT cui, name, line, row FROM rows ORDER BY cui, line")
+    for cui, group in groupby(rows, key=itemgetter(0)):
+        by_table: defaultdict[str, list[Row]] = defaultdict(list)
+        for _, name, line, row in group:
+            by_table[name].append((line, row.split(b"|")))
+        yield cui, by_table

@@ -8,21 +8,26 @@ International Edition. Its row with the latest effective time counts.
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import sqlite3
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ChoiceError, NotFoundError
 from ...files.opening import check_encoding
+from ...files.values import read_sections
 from ...types import Record
+from ..ids import canonical_prefix
 from .context import ReaderContext, preferred_by_language
-from .ontology import Obsolete, replaced_ids
+from .ontology import replaced_ids
 from .rrf import PackedFile, readable, temporary_database
 
 # Extensions name themselves before the view: sct2_Description_SpanishExtensionSnapshot-es_INT_20240331.txt
@@ -32,7 +37,6 @@ _FILE = re.compile(
 )
 _FSN, _SYNONYM, _DEFINITION = 900000000000003001, 900000000000013009, 900000000000550004
 _IS_A = 116680003
-_PREFERRED = 900000000000548007
 _US_ENGLISH, _GB_ENGLISH = 900000000000509007, 900000000000508004
 _REPLACEMENTS = (900000000000527005, 900000000000526001)  # SAME AS, REPLACED BY
 _NOT_CHOSEN = 1 << 30
@@ -58,6 +62,7 @@ _TABLES = {
         "replacements", ("referencedComponentId", "targetComponentId"), ("refsetId", _REPLACEMENTS)
     ),
 }
+_SQL = read_sections(Path(__file__).with_suffix(".sql"))
 _TEXTS = ("languageCode", "term")
 _KEYS = {"descriptions": "conceptId", "parents": "sourceId", "acceptabilities": "referencedComponentId"}
 
@@ -101,7 +106,7 @@ def read_snomed(
     Yields:
         One record per concept, in the order of the ids.
     """
-    context = replace(context, id_prefix=context.id_prefix or "SNOMEDCT")
+    context = replace(context, id_prefix=canonical_prefix(context.id_prefix or "SNOMEDCT"))
     check_encoding(context.path, context.encoding, of_lines=True)
     files = _release_files(context.path)
     context.report.bytes_total += sum(file.part.size for file in files)
@@ -227,9 +232,9 @@ def _descriptions(
     database: sqlite3.Connection, languages: Sequence[str], refsets: Sequence[int], dropped: Counter[str], concept: int
 ) -> list[_Description]:
     """Return the active descriptions of a concept in the chosen languages, the preferred ones first."""
-    query = "SELECT id, active, languageCode, typeId, term FROM descriptions WHERE conceptId = ?"
     descriptions = []
-    for number, active, language, type_id, text in database.execute(query, (concept,)):
+    values = {"refsets": json.dumps(refsets), "concept": concept}
+    for number, active, language, type_id, text, acceptability in database.execute(_SQL["descriptions"], values):
         code = language.lower().partition("-")[0]
         order = languages.index(code) if code in languages else None if languages else int(code != "en")
         if order is None and active and type_id == _FSN:
@@ -239,17 +244,8 @@ def _descriptions(
         elif order is None:
             dropped["language"] += type_id != _DEFINITION
         else:
-            acceptability = _acceptability(database, refsets, number)
             descriptions.append(_Description(order, type_id, acceptability, number, text, code))
     return sorted(descriptions)
-
-
-def _acceptability(database: sqlite3.Connection, refsets: Sequence[int], description: int) -> int:
-    """Return a lower number for a preferred description: by reference set, then any set, then no set."""
-    query = "SELECT refsetId FROM acceptabilities WHERE referencedComponentId = ? AND acceptabilityId = ? AND active"
-    preferred = [row[0] for row in database.execute(query, (description, _PREFERRED))]
-    last = len(refsets)
-    return min((refsets.index(refset) if refset in refsets else last for refset in preferred), default=last + 1)
 
 
 def _records(
@@ -278,7 +274,6 @@ def _records(
         for name in texts[_FSN]:
             full.setdefault(name[1], name)
         names = dict.fromkeys([*texts[_SYNONYM], *full.values()])  # the best synonym first
-        query = "SELECT DISTINCT destinationId FROM parents WHERE sourceId = ? AND active ORDER BY 1"
         yield from context.record(
             1,  # a missing id would be reported with a line, but each row has an id here
             f"{prefix}:{concept}",
@@ -286,17 +281,15 @@ def _records(
             alternative_ids=replaced.get(f"{prefix}:{concept}", ()),
             types=[tags["en"]] if "en" in tags else [*tags.values()][:1],
             definition=next((text for text, _ in texts[_DEFINITION]), None),
-            parents=[f"{prefix}:{parent}" for (parent,) in database.execute(query, (concept,))],
+            parents=[f"{prefix}:{parent}" for (parent,) in database.execute(_SQL["parents"], (concept,))],
         )
     context.report.names_dropped += dropped
 
 
 def _replaced(context: ReaderContext, database: sqlite3.Connection) -> dict[str, list[str]]:
     """Map concepts to the inactive ones that they replace."""
-    targets: defaultdict[str, list[str]] = defaultdict(list)
-    query = """SELECT referencedComponentId, targetComponentId FROM replacements
-        JOIN concepts ON concepts.id = referencedComponentId
-        WHERE replacements.active AND NOT concepts.active ORDER BY 1, 2"""
-    for old, new in database.execute(query):
-        targets[f"{context.id_prefix}:{old}"].append(f"{context.id_prefix}:{new}")
-    return replaced_ids({old: Obsolete((old,), tuple(dict.fromkeys(new))) for old, new in targets.items()})
+    terms = groupby(database.execute(_SQL["replaced"]), key=itemgetter(0))
+    return replaced_ids(
+        context,
+        (([f"{context.id_prefix}:{old}"], [f"{context.id_prefix}:{new}" for _, new in rows]) for old, rows in terms),
+    )

@@ -4,8 +4,9 @@
 3 of the UMLS Reference Manual (https://www.ncbi.nlm.nih.gov/books/NBK9685/). A row of `MRCONSO` is an atom: a name of a
 concept in a source.
 
-The tables of UMLS are sorted by concept and read in parallel. Those of RxNorm have the same columns, as the RxNorm
-Technical Documentation describes them. But they are not sorted, and do not say which name a concept prefers.
+Rows go into a temporary database, which sorts them by concept, so memory does not grow with the release. The tables of
+RxNorm have the same columns as those of UMLS, as the RxNorm Technical Documentation describes them. But they do not say
+which name a concept prefers.
 
 In a row of `MRREL`, REL and RELA say what the *second* concept is to the *first*. `CUI1|…|RO|CUI2|…|tradename_of|`
 makes the second one the brand of the first. `PAR` and `inverse_isa` make it the parent. Most relations exist in both
@@ -14,12 +15,12 @@ directions, and either direction is enough here.
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
-from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -30,7 +31,18 @@ from ...types import Name, Record
 from ..ids import canonical_id, known_tag
 from ..semantic_types import find_types
 from .context import ReaderContext, ReadReport
-from .rrf import COLUMNS, RXNORM, UMLS, ByConcept, Layout, Row, RrfTable, find_release, temporary_database
+from .rrf import (
+    RXNORM,
+    UMLS,
+    Layout,
+    Row,
+    RrfTable,
+    find_release,
+    load_rows,
+    rows_by_concept,
+    rows_of,
+    temporary_database,
+)
 
 SUPPRESS_FLAGS = "OEY"
 
@@ -72,7 +84,6 @@ class UmlsSettings:
         trade_names: Whether the names of a drug's brand become names of the drug.
         definitions: Whether to read definitions.
         parents: Whether to read parents.
-        sort: Sort the rows by concept in a temporary file. Needed for files that are not sorted as in a release.
     """
 
     languages: Sequence[str] = ("ENG",)
@@ -86,7 +97,6 @@ class UmlsSettings:
     trade_names: bool = True
     definitions: bool = True
     parents: bool = False
-    sort: bool = False
 
     def __post_init__(self) -> None:
         if not set(self.drop_suppressed) <= set(SUPPRESS_FLAGS):
@@ -136,7 +146,7 @@ def read_rxnorm(context: ReaderContext, *, umls: UmlsSettings | None = None) -> 
         One record per concept. Its types are TUIs.
     """
     context = replace(context, id_prefix=context.id_prefix or _RXNORM)
-    return _RxNormReader(context, replace(umls or UmlsSettings(), sort=True), RXNORM).records()
+    return _ReleaseReader(context, umls or UmlsSettings(), RXNORM).records()
 
 
 # --- atoms
@@ -151,11 +161,6 @@ class _Atom(NamedTuple):
     # Sort key; the lowest of a concept is preferred. The language comes first, then TS, STT and ISPREF, which select
     # one atom per concept and language, then the rank of source and term type.
     order: tuple[int, bool, bool, bool, int]
-
-    @property
-    def is_preferred(self) -> bool:
-        """Whether the release prefers this atom within its language."""
-        return not any(self.order[1:4])
 
 
 class _Selection:
@@ -223,7 +228,7 @@ def _language_tag(code: bytes) -> str:
 
 
 class _ReleaseReader:
-    """Reads a release of UMLS. A subclass reads RxNorm, which has the same tables with other names."""
+    """Reads a release of UMLS, or of RxNorm, which has the same tables with other names."""
 
     def __init__(self, context: ReaderContext, settings: UmlsSettings, layout: Layout = UMLS) -> None:
         check_encoding(context.path, context.encoding, of_lines=True)
@@ -233,11 +238,13 @@ class _ReleaseReader:
             remedy = "Put it there, since semantic types were requested, or take all types."
             raise NotFoundError(what=f"MRSTY in the folder of {context.file}", remedy=remedy)
         self._context, self._release, self._settings = context, release, settings
+        self._is_rxnorm = layout is RXNORM
+        self._prefix = f"{context.id_prefix}:" if self._is_rxnorm else ""
         self._report, self._notes = context.report, context.report.notes
         self._selection = _Selection(settings)
         self._code_sources = {source.encode(): source for source in settings.codes}
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
-        used = {name: layout.files[name] for name in COLUMNS if name in layout.files and not unused.get(name)}
+        used = {name: file for name, file in layout.files.items() if not unused.get(name)}
         self._absent = [file for name, file in used.items() if name not in release.tables]
         self._tables = {
             name: RrfTable(name, release.tables[name], context, file)
@@ -248,46 +255,54 @@ class _ReleaseReader:
     def records(self) -> Iterator[Record]:
         """Yield one record per concept."""
         self._report.bytes_total += sum(table.size for table in self._tables.values())
-        names, sort = self._tables["MRCONSO"], self._settings.sort
-        self._ranks = self.ranks()
-        drugs, parents = self._relations()
-        trade_names = self._names_of_brands(drugs)
-        others = {
-            name: ByConcept(self._tables[name].by_concept(sort) if name in self._tables else iter(()))
-            for name in ("MRSTY", "MRDEF")
-        }
-        others["MRREL"] = ByConcept(parents)
+        names = self._tables["MRCONSO"]
+        self._ranks, self._replaced = self._ranks_of_names(), self._replaced_ids()
         reader = _AtomReader(names, self._context, self._selection, self._ranks)
-        for cui, group in groupby(names.by_concept(sort), key=lambda row: row[1][_CUI]):
-            rows = list(group)
-            # taken even for concepts that are then dropped, so that skipped rows really belong to no concept
-            more = {name: table.take(cui) for name, table in others.items()}
-            types, definition = self._types(more["MRSTY"]), self._definition(more["MRDEF"], rows)
-            atoms = [atom for line, cells in rows if (atom := reader.atom(line, cells))]
-            if not atoms:
-                self._notes["concepts of which no name was taken"] += 1
-            elif self._needed_types and self._needed_types.isdisjoint(types):
-                self._report.rows_dropped["semantic type"] += len(atoms)
-            else:
-                yield Record(
-                    self.concept_id(cui.decode()),
-                    self._names(atoms, trade_names.get(cui, [])),
-                    self.alternative_ids(cui.decode()),
-                    types or self._context.types,
-                    definition,
-                    tuple(self.concept_id(cells[1].decode()) for _, cells in more["MRREL"]),
-                    xrefs=self._codes(rows),
-                )
-        for name, table in others.items():
-            table.finish()
-            label = self._tables[name].label if name in self._tables else name
-            self._notes[f"{label} rows of concepts that {names.label} does not have"] += table.n_unknown
+        with closing(temporary_database()) as database:
+            of_concepts = ("MRCONSO", "MRSTY", "MRDEF")
+            tables = {name: self._tables[name].rows_with_cui() for name in of_concepts if name in self._tables}
+            load_rows(database, {**tables, "MRREL": self._parents()})
+            trade_names = self._names_of_brands(database)
+            for cui, rows in rows_by_concept(database):
+                if "MRCONSO" in rows:
+                    yield from self._concept(cui, rows, reader, trade_names.get(cui, []))
+                    continue
+                for name in rows:
+                    label = f"{self._tables[name].label} rows of concepts that {names.label} does not have"
+                    self._notes[label] += len(rows[name])
         self._report_totals(set(reader.sources.values()))
+
+    def _concept(
+        self, cui: bytes, rows: Mapping[str, list[Row]], reader: _AtomReader, trade_names: list[_Atom]
+    ) -> Iterator[Record]:
+        """Yield the record of a concept, unless the settings leave it out."""
+        types, definition = self._types(rows["MRSTY"]), self._definition(rows["MRDEF"], rows["MRCONSO"])
+        atoms = [atom for line, cells in rows["MRCONSO"] if (atom := reader.atom(line, cells))]
+        if not atoms:
+            self._notes["concepts of which no name was taken"] += 1
+        elif self._needed_types and self._needed_types.isdisjoint(types):
+            self._report.rows_dropped["semantic type"] += len(atoms)
+        else:
+            old = sorted(self._replaced.get(cui.decode(), ()))
+            parents = sorted({parent.decode() for _, (_, parent) in rows["MRREL"]})
+            yield Record(
+                self._prefix + cui.decode(),
+                self._names(atoms, trade_names),
+                tuple(self._prefix + other for other in old),
+                types or self._context.types,
+                definition,
+                tuple(self._prefix + parent for parent in parents),
+                xrefs=self._codes(rows["MRCONSO"]),
+            )
 
     # --- what differs in RxNorm
 
-    def ranks(self) -> _Ranks:
+    def _ranks_of_names(self) -> _Ranks:
         """Return the ranks of sources and term types. Without `MRRANK`, all are equal."""
+        if self._is_rxnorm:
+            return {
+                (_RXNORM.encode(), name.encode()): -order for order, name in enumerate(_TERM_TYPES, -len(_TERM_TYPES))
+            }
         ranks: dict[tuple[bytes, bytes], int] = {}
         table = self._tables.get("MRRANK")
         for line, (rank, source, term_type, *_) in table.rows() if table else ():
@@ -297,24 +312,26 @@ class _ReleaseReader:
                 self._tables["MRRANK"].broken(line, "the rank is not a number")
         return ranks
 
-    def concept_id(self, cui: str) -> str:
-        """Return the id of a concept."""
-        return cui
+    def _replaced_ids(self) -> Mapping[str, set[str]]:
+        """Return the retired RXCUIs that each one replaces alone."""
+        replaced: defaultdict[str, set[str]] = defaultdict(set)
+        table = self._tables.get("RXNCUI")
+        for _, cells in table.rows() if table else ():
+            old, new = cells[_OLD].decode("latin-1"), cells[_NEW].decode("latin-1")
+            if cells[_CARDINALITY] == b"1" and old != new and old.isalnum():
+                replaced[new].add(old)
+        return replaced
 
-    def alternative_ids(self, cui: str) -> tuple[str, ...]:
-        """Return other ids of a concept."""
-        return ()
-
-    def is_preferred(self, atom: _Atom) -> bool:
+    def _is_preferred(self, atom: _Atom) -> bool:
         """Return whether the release prefers this name within its language."""
-        return atom.is_preferred
+        return atom.source == _RXNORM if self._is_rxnorm else not any(atom.order[1:4])
 
     # --- the parts of a record
 
     def _names(self, atoms: list[_Atom], trade_names: list[_Atom]) -> tuple[Name, ...]:
         preferred = min(atoms, key=attrgetter("order"))
-        self._notes["concepts named by another than the release prefers"] += not self.is_preferred(preferred)
-        others = [atom for atom in atoms if self.is_preferred(atom) and atom.language != preferred.language]
+        self._notes["concepts named by another than the release prefers"] += not self._is_preferred(preferred)
+        others = [atom for atom in atoms if self._is_preferred(atom) and atom.language != preferred.language]
         names = {(atom.text, atom.source, atom.language): "preferred" for atom in (preferred, *others)}
         for atom in atoms:
             names.setdefault((atom.text, atom.source, atom.language), "exact")
@@ -370,24 +387,16 @@ class _ReleaseReader:
 
     # --- relations
 
-    def _relations(self) -> tuple[Mapping[bytes, set[bytes]], Iterator[Row]]:
-        """Return the drugs of each brand, and child and parent of each relation of the hierarchy, sorted by child.
-
-        The drugs are in memory, since there are few. The others come from a temporary file.
-        """
-        drugs: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    def _parents(self) -> Iterator[Row]:
+        """Yield child and parent of each relation of the hierarchy, and note the drugs of each brand, which are few."""
+        self._drugs: defaultdict[bytes, set[bytes]] = defaultdict(set)
         table, settings = self._tables.get("MRREL"), self._settings
-        if not table:
-            return drugs, iter(())
 
         def is_needed(line: bytes) -> bool:  # a quick test, since most of the many rows do not matter
             is_parent = settings.parents and (b"isa|" in line or b"|PAR|" in line or b"|CHD|" in line)
             return is_parent or (settings.trade_names and b"tradename" in line)
 
-        database = temporary_database()
-        database.execute("CREATE TABLE parents (child, parent, PRIMARY KEY (child, parent)) WITHOUT ROWID")
-        database.execute("BEGIN")
-        for _, cells in table.rows(is_needed):
+        for line, cells in table.rows(is_needed) if table else ():
             brand_columns = _TRADE_NAMES.get(cells[_RELA]) if settings.trade_names else None
             columns = brand_columns or (_parent_columns(cells) if settings.parents else None)
             if not columns:
@@ -397,32 +406,24 @@ class _ReleaseReader:
             if not (cui.isalnum() and related.isalnum()):
                 reason = "no CUI"
             if reason:
-                self._notes[f"{table.label} rows left out: {reason}"] += 1
+                self._notes[f"{self._tables['MRREL'].label} rows left out: {reason}"] += 1
             elif cui != related and brand_columns:
-                drugs[cui].add(related)
+                self._drugs[cui].add(related)
             elif cui != related:
-                database.execute("INSERT OR IGNORE INTO parents VALUES (?, ?)", (cui, related))
+                yield line, [cui, related]
 
-        def parents() -> Iterator[Row]:
-            with closing(database):
-                for row in database.execute("SELECT child, parent FROM parents ORDER BY child, parent"):
-                    yield 0, list(row)
-
-        return drugs, parents()
-
-    def _names_of_brands(self, drugs: Mapping[bytes, set[bytes]]) -> Mapping[bytes, list[_Atom]]:
+    def _names_of_brands(self, database: sqlite3.Connection) -> Mapping[bytes, list[_Atom]]:
         """Return the names of the brands of each drug."""
-        drug_of = {brand: next(iter(of)) for brand, of in drugs.items() if len(of) == 1}
-        self._notes["brands of several drugs, not taken as trade names"] += len(drugs) - len(drug_of)
+        drug_of = {brand: next(iter(of)) for brand, of in self._drugs.items() if len(of) == 1}
+        self._notes["brands of several drugs, not taken as trade names"] += len(self._drugs) - len(drug_of)
+        # these rows are read again with all others and reported then
+        unreported = replace(self._context, report=ReadReport(), strict=False)
+        table = RrfTable("MRCONSO", self._release.tables["MRCONSO"], unreported)
+        reader = _AtomReader(table, unreported, self._selection, self._ranks)
         names: defaultdict[bytes, list[_Atom]] = defaultdict(list)
-        if drug_of:
-            # these rows are read again with all others and reported then
-            unreported = replace(self._context, report=ReadReport(), strict=False)
-            table = RrfTable("MRCONSO", self._release.tables["MRCONSO"], unreported)
-            reader = _AtomReader(table, unreported, self._selection, self._ranks)
-            for line, cells in table.rows(lambda line: line.split(b"|", 1)[0] in drug_of):
-                if atom := reader.atom(line, cells):
-                    names[drug_of[cells[_CUI]]].append(atom)
+        for line, cells in sorted(row for brand in drug_of for row in rows_of(database, brand, "MRCONSO")):
+            if atom := reader.atom(line, cells):
+                names[drug_of[cells[_CUI]]].append(atom)
         return names
 
     def _report_totals(self, sources: set[str]) -> None:
@@ -449,26 +450,3 @@ class _ReleaseReader:
 def _parent_columns(cells: list[bytes]) -> tuple[int, int] | None:
     # the relation of a hierarchy may not be is_a but, for example, part_of
     return _IS_A.get(cells[_RELA]) if cells[_RELA] else _HIERARCHY.get(cells[_REL])
-
-
-class _RxNormReader(_ReleaseReader):
-    def records(self) -> Iterator[Record]:
-        self._old_ids: defaultdict[str, set[str]] = defaultdict(set)
-        table = self._tables.get("RXNCUI")
-        for _, cells in table.rows() if table else ():
-            old, new = cells[_OLD].decode("latin-1"), cells[_NEW].decode("latin-1")
-            if cells[_CARDINALITY] == b"1" and old != new and old.isalnum():
-                self._old_ids[new].add(old)
-        yield from super().records()
-
-    def ranks(self) -> _Ranks:
-        return {(b"RXNORM", name.encode()): rank for rank, name in enumerate(reversed(_TERM_TYPES), start=1)}
-
-    def concept_id(self, cui: str) -> str:
-        return f"{self._context.id_prefix}:{cui}"
-
-    def alternative_ids(self, cui: str) -> tuple[str, ...]:
-        return tuple(map(self.concept_id, sorted(self._old_ids.get(cui, ()))))
-
-    def is_preferred(self, atom: _Atom) -> bool:
-        return atom.source == _RXNORM

@@ -308,11 +308,11 @@ def test_rows_of_unknown_concepts_are_counted(read):
 SHUFFLED = [preferred(f"C900000{n}", f"name {n}") + atom(f"C900000{n}", f"other {n}") for n in "3142"]
 
 
-def test_rows_that_are_not_sorted(read, tmp_path):
-    with pytest.raises(SapbertError, match=r"E145.*MRCONSO.RRF, line 3: C9000001 comes after C9000003.*`sort: true`"):
-        read("".join(SHUFFLED))
-    with pytest.raises(SapbertError, match=r"E145.*MRSTY.RRF, line 2"):
-        read("".join(sorted(SHUFFLED)), types=typed("C9000002", "T047") + typed("C9000001", "T047"))
+def test_rows_need_not_be_sorted(read):
+    types = "".join(typed(f"C900000{n}", f"T04{n}") for n in "4213")
+    records, _ = read("".join(SHUFFLED), types=types)
+    assert {cui: record.types for cui, record in records.items()} == {f"C900000{n}": (f"T04{n}",) for n in "1234"}
+    assert [texts(record)[0] for record in records.values()] == [f"name {n}" for n in "1234"]
 
 
 # --- broken rows
@@ -339,9 +339,8 @@ def test_broken_rows(read, row, reason):
         read(names, strict=True)
 
 
-@pytest.mark.parametrize("sort", [False, True])
-def test_a_first_row_without_a_cui_is_broken(read, sort):
-    records, report = read(preferred("", "a") + preferred("", "b") + preferred("C9000001", "c"), sort=sort)
+def test_a_first_row_without_a_cui_is_broken(read):
+    records, report = read(preferred("", "a") + preferred("", "b") + preferred("C9000001", "c"))
     assert list(records) == ["C9000001"]
     assert [row.line for row in report.problems] == [1, 2]
 
@@ -376,13 +375,13 @@ def test_sorted_and_unsorted_files_give_the_same(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("umls")
     lines = [atom(f"C900000{number}", text, lat=language) for number, text, language in rows]
 
-    def read_lines(lines, **settings):
+    def read_lines(lines):
         (folder / "MRCONSO.RRF").write_bytes("".join(lines).encode())
         report = ReadReport()
-        return list(read_vocabulary(folder, "umls", report=report, strict=True, umls=UmlsSettings(**settings))), report
+        return list(read_vocabulary(folder, "umls", report=report, strict=True)), report
 
     records, report = read_lines(sorted(lines, key=lambda line: line[:8]))
-    assert records == read_lines(lines, sort=True)[0]
+    assert records == read_lines(lines)[0]
     assert report.rows_dropped["language"] == sum(language == "SPA" for *_, language in rows)
     wanted = {(f"C900000{number}", text) for number, text, language in rows if language == "ENG"}
     assert {(record.concept_id, text) for record in records for text in texts(record)} == wanted
