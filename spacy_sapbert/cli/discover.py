@@ -23,7 +23,7 @@ from .inputs import Inputs, Pipeline, reading_options
 
 if TYPE_CHECKING:
     from ..outputs.records import LinkedDocument
-    from ..runs.document_linker import LoadedLinker
+    from ..runs.document_linker import LinkingPipeline
 
 _COUNTS = (
     "documents",
@@ -87,10 +87,10 @@ def discover(
     linking = LinkSettings(
         pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=settings.similarity
     )
-    loaded = linker_of(linking).load()
+    kb = linker_of(linking).kb
     counts: Counter[str] = Counter()
     with open_output(output) as write:
-        discovery = Discovery(loaded.kb)
+        discovery = Discovery(kb)
         work = ChunkWork(linking, _occurrences)
         with closing(work.stream(read_all(sources, problems), problems, settings.n_process)) as results:
             documents = (document for result in results for document in result.records)
@@ -107,7 +107,7 @@ def discover(
         if problems.broken and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.broken))
         names = discovery.ranked(settings.min_documents)
-        for line in table_lines(names, loaded.kb):
+        for line in table_lines(names, kb):
             write(line)
     problems.show_passages()
     counts += discovery.counts
@@ -115,7 +115,7 @@ def discover(
     show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 
-def _occurrences(item: "LinkedDocument", loaded: "LoadedLinker") -> dict[str, Any]:
+def _occurrences(linking: "LinkingPipeline", item: "LinkedDocument") -> dict[str, Any]:
     from ..pipeline.mentions import linked_occurrences
 
     mentions = [

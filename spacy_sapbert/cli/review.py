@@ -294,19 +294,18 @@ def _links(
     source: str, sources: list[tuple[Path, ReadOptions]], pipeline: str | None, problems: Problems
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
     """Return the pipeline, and the records of the documents that it links or that `link` wrote."""
-    from ..outputs.records import record_of
-    from ..runs.document_linker import LinkingPipeline
+    from ..runs.document_linker import LinkingPipeline, LinkSettings
 
     if pipeline is not None:
-        return LinkingPipeline(pipeline, problems), read_links(Path(source))
+        return LinkingPipeline(LinkSettings(pipeline), problems), read_links(Path(source))
     given = any(options.format == "names" for _, options in sources)
-    linking = LinkingPipeline(source, problems, given=given)
+    linking = LinkingPipeline(LinkSettings(source, given), problems)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
 
     def records() -> Iterator[Record]:
         with closing(linking(read_all(sources, problems), short_lived=True)) as linked:
             for item in track(linked, problems.console, share=problems.share):
-                yield record_of(item, linking.kb, language=linking.display_language)
+                yield linking.record(item)
 
     return linking, records()
 

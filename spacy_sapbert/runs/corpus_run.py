@@ -25,7 +25,7 @@ from ..errors import CannotReadError, Errors, SapbertError
 from ..files.console import track
 from ..files.values import digest_of
 from ..types import NIL, Document
-from .document_linker import DocumentLinker, Failure, LinkSettings, linker_of
+from .document_linker import Failure, LinkingPipeline, LinkSettings, linker_of
 from .engines import TRIES, Engine
 from .engines import engine as engine_of
 from .link_batches import FAILURE, linked_batches, schema_of
@@ -82,7 +82,7 @@ class CorpusRun:
         self._output = OutputFolder(output)
         limits = {"max characters": settings.max_characters, "seconds": settings.seconds}
         # loaded here, so that errors show before any process starts
-        self._identity = linker_of(settings).load().identity({**limits, **(shown or {})})
+        self._identity = linker_of(settings).identity({**limits, **(shown or {})})
         self._work = PartitionWork(settings, digest_of(self._identity), self._output, problems.strict)
         self._started = time.monotonic()
 
@@ -260,7 +260,7 @@ class PartitionWork:
         return new
 
 
-def _link(linker: DocumentLinker, partition: Partition, problems: Problems) -> Iterator[RecordBatch]:
+def _link(linker: LinkingPipeline, partition: Partition, problems: Problems) -> Iterator[RecordBatch]:
     unreadable: list[dict[str, str]] = []
 
     def documents() -> Iterator[Document]:

@@ -23,7 +23,7 @@ from ..files.output import LOCK_FILE, locked, replacing
 from ..files.values import digest_of
 from ..outputs.records import Record
 from ..types import NIL, Document
-from .document_linker import NO_LIMIT, Failure, LinkSettings, View, cut, linked_record, linker_of
+from .document_linker import NO_LIMIT, Failure, LinkingPipeline, LinkSettings, View, cut, linker_of
 from .engines import run_local
 
 _RUN = "run.json"
@@ -52,14 +52,14 @@ class ChunkWork:
     """Links numbered chunks of documents. It travels to other processes."""
 
     settings: LinkSettings
-    view: View = linked_record
+    view: View = LinkingPipeline.record
 
     def __call__(self, chunk: _Chunk) -> ChunkResult:
         """Link the documents of a chunk."""
         number, documents = chunk
         records, failures = [], []
         counts = Counter(documents=0, mentions=0, linked=0)
-        for result in linker_of(self.settings)(documents, self.view):
+        for result in linker_of(self.settings).link(documents, self.view):
             if isinstance(result, Failure):
                 failures.append(result)
                 continue

@@ -26,7 +26,7 @@ from ..outputs.records import Record
 from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION
 from ..types import Document
-from .document_linker import NO_LIMIT, LinkSettings, LoadedLinker, linker_of
+from .document_linker import NO_LIMIT, LinkingPipeline, LinkSettings, linker_of
 from .engines import ENGINES
 from .file_run import ChunkResult, ChunkWork, Parts, open_parts
 
@@ -201,17 +201,17 @@ class _Run:
         documents = read_all(self.inputs, self.problems)
         # what cannot be read is reported before the pipeline is loaded
         documents = begun(_with_note_ids(documents, self.problems) if self.concepts else documents)
-        loaded = linker_of(self.work.settings).load()
-        self._warn_without_flags(loaded)
+        linking = linker_of(self.work.settings)
+        self._warn_without_flags(linking)
         if parts:
-            parts.begin(loaded.identity({"display language": loaded.language, **_shown(self.work.settings)}))
+            parts.begin(linking.identity({"display language": linking.language, **_shown(self.work.settings)}))
         with closing(self.work.stream(documents, self.problems, self.workers, parts)) as stream:
             results = self._counted(stream)
             records = self._finished(results, parts) if parts else self._records(results)
             write_records(records, self.format, self.output, concepts=self.concepts)
 
-    def _warn_without_flags(self, loaded: LoadedLinker) -> None:
-        nlp = loaded.pipeline.nlp
+    def _warn_without_flags(self, linking: LinkingPipeline) -> None:
+        nlp = linking.nlp
         if self.format in _PATIENT_RECORDS and not any(
             nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names
         ):

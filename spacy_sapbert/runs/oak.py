@@ -35,7 +35,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         from ..documents.input_documents import Problems
         from ..pipeline.factories import LINKER, MATCHER, RESOLVER
         from ..pipeline.tokenizer import blank_pipeline
-        from .document_linker import LinkingPipeline
+        from .document_linker import LinkingPipeline, LinkSettings
 
         path = getattr(self.resource, "slug", None) or "spacy_sapbert"
         pipeline: Any = path
@@ -43,7 +43,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
             pipeline = blank_pipeline("en")
             for name in (RESOLVER, MATCHER, "composite_splitter", LINKER):
                 pipeline.add_pipe(name, config={"kb": path} if name in (MATCHER, LINKER) else {})
-        self._linking = LinkingPipeline(pipeline, Problems(Console(stderr=True), strict=True))
+        self._linking = LinkingPipeline(LinkSettings(pipeline), Problems(Console(stderr=True), strict=True))
         self._kb = self._linking.kb
 
     # --- text

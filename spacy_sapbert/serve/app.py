@@ -30,7 +30,7 @@ from ..documents.text_files import value_document
 from ..errors import SapbertError
 from ..files.source import BrokenRecord
 from ..files.values import parse_json
-from ..outputs.records import LinkedDocument, record_of
+from ..outputs.records import LinkedDocument
 from ..runs.document_linker import LinkingPipeline, watched
 from ..types import Document
 from .observing import Metrics, Observer
@@ -338,7 +338,7 @@ class Site:
     def _record(self, item: LinkedDocument) -> bytes:
         """Return the record as JSON, which is written here because it can be long."""
         linking, _ = self._loaded()
-        return _to_json(record_of(item, linking.kb, language=linking.display_language))
+        return _to_json(linking.record(item))
 
 
 def _to_json(value: dict[str, Any]) -> bytes:

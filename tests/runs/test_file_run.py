@@ -40,7 +40,7 @@ def linker(monkeypatch):
         ]
 
     monkeypatch.setattr(document_linker, "DOCUMENTS_PER_BATCH", 2)
-    monkeypatch.setattr("spacy_sapbert.runs.file_run.linker_of", lambda settings: link)
+    monkeypatch.setattr("spacy_sapbert.runs.file_run.linker_of", lambda settings: SimpleNamespace(link=link))
 
 
 class Work(ChunkWork):
@@ -221,12 +221,12 @@ def test_processes_give_what_one_gives_in_order(linking_folder, monkeypatch):
 
 def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
     def identity(folder=linking_folder, **settings):
-        return linker_of(LinkSettings(str(folder))).load().identity(settings)
+        return linker_of(LinkSettings(str(folder))).identity(settings)
 
     first = identity()
     assert first == identity()
     assert {**first, "codes": ["UMLS"]} == identity(codes=["UMLS"])
-    nlp = linker_of(LinkSettings(str(linking_folder))).load().pipeline.nlp
+    nlp = linker_of(LinkSettings(str(linking_folder))).nlp
     nlp.to_disk(tmp_path / "moved")
     assert first == identity(tmp_path / "moved")
     nlp.meta["version"] = "2.0.0"

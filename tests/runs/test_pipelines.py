@@ -9,7 +9,7 @@ from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
 from spacy_sapbert.runs import document_linker as pipelines
-from spacy_sapbert.runs.document_linker import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.types import Document
 
 
@@ -26,7 +26,7 @@ def linking(linking_folder, monkeypatch):
     monkeypatch.setattr(pipelines, "DOCUMENTS_PER_ZONE", 3)
     nlp = spacy.load(linking_folder)
     nlp.add_pipe("fails_on_zebras", first=True)
-    return LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
+    return LinkingPipeline(LinkSettings(nlp), Problems(Console(file=io.StringIO())))
 
 
 def documents(*texts):
@@ -54,13 +54,12 @@ def test_memory_zones_change_no_result(linking, texts, batch_size):
 def test_independent_batches(linking):
     """What was linked before has no effect on a batch, not even on the last digit of a score."""
     generator = linking.nlp.get_pipe("sapbert_linker").linker.generator
-    linked = [
-        record_of(item, linking.kb) for item in linking(documents(*TEXTS), independent_batches=True, batch_size=3)
-    ]
+    batches = [documents(*TEXTS)[first : first + 3] for first in range(0, len(TEXTS), 3)]
+    linked = [record for batch in batches for record in linking.link(batch)]
     assert linked == run(linking, TEXTS, batch_size=3)
     cancer = "ovarian cancer"
     assert cancer in {text for text, *_ in generator._cache}
-    list(linking(documents("aspirin"), independent_batches=True))
+    linking.link(documents("aspirin"))
     assert {text for text, *_ in generator._cache} == {"aspirin"}
     list(linking(documents(TEXTS[0])))
     assert {"aspirin", cancer} <= {text for text, *_ in generator._cache}
@@ -93,5 +92,5 @@ def test_spacys_own_tokenizer_is_replaced_by_one_that_takes_linear_time(linking_
 
 
 def test_so_is_that_of_a_pipeline_in_memory(linking_folder):
-    linking = pipelines.LinkingPipeline(spacy.load(linking_folder), Problems(Console(quiet=True)))
+    linking = LinkingPipeline(LinkSettings(spacy.load(linking_folder)), Problems(Console(quiet=True)))
     assert type(linking.nlp.tokenizer) is BoundedTokenizer
