@@ -484,6 +484,7 @@ class Warnings:
         "[W513] The format {format} states what a patient has, and the pipeline has no {component}. So what a text denies, "
         "fears or says of relatives is stated like all else. Add the component, or use `assemble --notes`."
     )
+    W514 = "[W514] {path} is damaged, or another version wrote it. Its documents are linked again."
     W512 = "[W512] The output of the format {format} lacks some mentions, since {reason}."
     W557 = (
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "

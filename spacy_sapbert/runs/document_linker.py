@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from itertools import chain, islice
@@ -36,6 +36,7 @@ from ..outputs.records import LISTED, LinkedDocument, Record, record_of
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SECTIONS, SENTENCIZER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
 from ..pipeline.tokenizer import bound_tokenizer, describe_error, load_pipeline
+from ..review.corrections_file import open_corrections
 from ..store.artifact import ARTIFACTS_FOLDER
 from ..types import Candidate, Document
 
@@ -147,10 +148,24 @@ class LinkingPipeline:
         for component in self._made_by(LINKER, MATCHER):
             component.set_corrections(path)
 
-    def identity(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """Return what the links depend on, besides the input: versions, settings and hashes of files, by name."""
-        versions = {"spacy-sapbert": __version__, "spaCy": spacy.__version__, "vocabulary": self.kb.fingerprint[:16]}
-        identity: dict[str, Any] = {**versions, **settings}
+        settings = self.settings
+        identity: dict[str, Any] = {
+            "spacy-sapbert": __version__,
+            "spaCy": spacy.__version__,
+            "vocabulary": self.kb.fingerprint[:16],
+            "display language": self.language,
+            "given mentions": settings.given,
+            "max characters": settings.max_characters,
+            "seconds": settings.seconds,
+            "threshold": settings.threshold,
+            "candidates": settings.candidates,
+        }
+        if settings.codes:
+            identity |= settings.codes.identity()
+        if settings.corrections:
+            identity["corrections"] = open_corrections(settings.corrections).fingerprint
         folder = Path(self.nlp.path)
         for path in filter(Path.is_file, sorted(folder.rglob("*"))):
             name = path.relative_to(folder)

@@ -9,10 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import warn
-
-from rich.console import Console
 
 from ..documents.formats import OUTPUT_FORMATS, format_named, output_format
 from ..documents.input_documents import Inputs, Problems, ReadOptions, begun, read_all
@@ -21,18 +19,17 @@ from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
 from ..files.postgres import is_postgres
+from ..kb.code_systems import CodeOptions
 from ..outputs.health_records import note_id_of
 from ..outputs.records import Record
 from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION
+from ..review.corrections_file import open_corrections
 from ..types import Document
-from .document_linker import NO_LIMIT, LinkingPipeline, LinkSettings, linker_of
+from .document_linker import NO_LIMIT, LinkSettings, linker_of
 from .engines import ENGINES
-from .file_run import ChunkResult, ChunkWork, Parts, open_parts
-
-if TYPE_CHECKING:
-    from ..kb.code_systems import CodeOptions
-    from ..review.corrections_file import CorrectionsFile
+from .file_run import ChunkResult, ChunkWork, open_parts, part_name
+from .parts import Parts
 
 _DEFAULT = ReadOptions()
 _PATIENT_RECORDS = frozenset({"omop", "fhir", "phenopacket"})
@@ -94,14 +91,14 @@ def link_files(
         _check_engine(engine, place, to, paths, resume)
     found = Path(pipeline).resolve() if Path(pipeline).exists() else pipeline
     given = reading.gold or reading.format == "names"
-    codes = _codes(also, mappings, problems.console) if also else None
-    corrections = _opened(corrections).address if corrections else None
+    codes = CodeOptions.of(also, mappings, problems.console) if also else None
+    corrections = open_corrections(corrections).address if corrections else None
     linking = LinkSettings(str(found), given=given, codes=codes, corrections=corrections, **settings)
     sources = [(path, reading) for path in paths]
     if engine and isinstance(place, Path):
         from .corpus_run import link_corpus  # needs pyarrow
 
-        link_corpus(linking, sources, place, engine, problems, workers, _shown(linking), counts)
+        link_corpus(linking, sources, place, engine, problems, workers, counts)
         return counts
     path = place if isinstance(place, Path) else None
     refuse_input(path, [*paths, Path(pipeline), corrections, concepts, *mappings], in_folders=True)
@@ -145,28 +142,6 @@ def _check_engine(
         raise MissingExtraError(what="An engine", package="pyarrow", extra="parquet")
 
 
-def _codes(also: Sequence[str], mappings: Sequence[Path], console: Console) -> CodeOptions:
-    from ..kb.code_systems import CodeOptions
-
-    return CodeOptions.of(also, mappings, console)
-
-
-def _opened(corrections: str) -> CorrectionsFile:
-    from ..review.corrections_file import open_corrections
-
-    return open_corrections(corrections)
-
-
-def _shown(settings: LinkSettings) -> dict[str, Any]:
-    """Return what the links depend on besides the pipeline and the language."""
-    shown: dict[str, Any] = {"given mentions": settings.given}
-    if settings.codes:
-        shown |= settings.codes.identity()
-    if settings.corrections:
-        shown["corrections"] = _opened(settings.corrections).fingerprint
-    return shown | ({"candidates": settings.candidates} if settings.candidates else {})
-
-
 @dataclass
 class _Run:
     """A run with one output."""
@@ -187,9 +162,8 @@ class _Run:
                 try:
                     self.link(parts)
                 except (KeyboardInterrupt, SapbertError):
-                    self.counts["kept"] = parts.n_documents
+                    self.counts["kept"] = self.counts["documents"]
                     raise
-                parts.finished = True
         elif resume is not None:
             reason = "only a run with a file as --output keeps its documents"
             raise OptionError(option="--resume or --restart", reason=reason)
@@ -202,20 +176,16 @@ class _Run:
         # what cannot be read is reported before the pipeline is loaded
         documents = begun(_with_note_ids(documents, self.problems) if self.concepts else documents)
         linking = linker_of(self.work.settings)
-        self._warn_without_flags(linking)
+        factories = {linking.nlp.get_pipe_meta(name).factory for name in linking.nlp.pipe_names}
+        if self.format in _PATIENT_RECORDS and ASSERTION not in factories:
+            warn(Warnings.W513.format(format=self.format, component=ASSERTION), stacklevel=4)
+        work = self.work
         if parts:
-            parts.begin(linking.identity({"display language": linking.language, **_shown(self.work.settings)}))
-        with closing(self.work.stream(documents, self.problems, self.workers, parts)) as stream:
+            work = work.keeping(parts, linking.identity())
+        with closing(work.stream(documents, self.problems, self.workers)) as stream:
             results = self._counted(stream)
             records = self._finished(results, parts) if parts else self._records(results)
             write_records(records, self.format, self.output, concepts=self.concepts)
-
-    def _warn_without_flags(self, linking: LinkingPipeline) -> None:
-        nlp = linking.nlp
-        if self.format in _PATIENT_RECORDS and not any(
-            nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names
-        ):
-            warn(Warnings.W513.format(format=self.format, component=ASSERTION), stacklevel=5)
 
     def _counted(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
         for result in results:
@@ -232,13 +202,14 @@ class _Run:
 
     def _finished(self, results: Iterable[ChunkResult], parts: Parts) -> Iterator[Record]:
         """Link all documents, and return their records."""
-        console = self.problems.console
+        console, names = self.problems.console, []
         with progress_callback(console, "documents", self.problems.share) as update:
-            for _ in results:
+            for result in results:
+                names.append(part_name(result.number))
                 update(self.counts["documents"], 0)
         if self.counts["old"]:
             console.print(f"{self.counts['old']:,} documents were already finished")
-        return parts.records()
+        return parts.records(names)
 
 
 def _with_note_ids(documents: Iterator[Document], problems: Problems) -> Iterator[Document]:
