@@ -30,7 +30,6 @@ from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.documents.reader import DocumentIds, read_corpus
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
 from spacy_sapbert.metrics.uncertainty import f1_of_all, resample_f1
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections import Added, Correction, Decisions, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.review.export import reviewed_documents
@@ -61,9 +60,7 @@ class Documents:
             Document(one.doc_id, one.text, mentions, position=one.doc_id)
             for one, mentions in zip(documents, given, strict=True)
         ]
-        self.mentions = [
-            mention for item in linking(inputs) for mention in review_mentions(record_of(item, linking.kb))
-        ]
+        self.mentions = [mention for record in linking(inputs) for mention in review_mentions(record)]
 
     @staticmethod
     def _of_type(documents: Sequence[Document], type: str | None) -> list[tuple[Mention, ...]]:

@@ -23,7 +23,6 @@ from .inputs import Inputs, Pipeline, reading_options
 
 if TYPE_CHECKING:
     from ..outputs.records import LinkedDocument
-    from ..runs.document_linker import LinkingPipeline
 
 _COUNTS = (
     "documents",
@@ -80,13 +79,11 @@ def discover(
     reading = reading_options(corpus, settings.format, settings.columns, settings.encoding, gold=settings.gold)
     sources = [(path, reading) for path in corpus]
     refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
-    from ..runs.document_linker import NO_LIMIT, LinkSettings, linker_of
+    from ..runs.document_linker import LinkSettings, linker_of
     from ..runs.file_run import ChunkWork
 
     given = settings.gold or settings.format == "names"
-    linking = LinkSettings(
-        pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=settings.similarity
-    )
+    linking = LinkSettings(pipeline, given, threshold=settings.similarity)
     kb = linker_of(linking).kb
     counts: Counter[str] = Counter()
     with open_output(output) as write:
@@ -115,7 +112,7 @@ def discover(
     show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 
-def _occurrences(linking: "LinkingPipeline", item: "LinkedDocument") -> dict[str, Any]:
+def _occurrences(item: "LinkedDocument") -> dict[str, Any]:
     from ..pipeline.mentions import linked_occurrences
 
     mentions = [

@@ -7,7 +7,7 @@ import os
 import webbrowser
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -301,13 +301,7 @@ def _links(
     given = any(options.format == "names" for _, options in sources)
     linking = LinkingPipeline(LinkSettings(source, given), problems)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
-
-    def records() -> Iterator[Record]:
-        with closing(linking(read_all(sources, problems), short_lived=True)) as linked:
-            for item in track(linked, problems.console, share=problems.share):
-                yield linking.record(item)
-
-    return linking, records()
+    return linking, track(linking(read_all(sources, problems)), problems.console, share=problems.share)
 
 
 def _session(

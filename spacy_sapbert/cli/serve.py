@@ -109,5 +109,5 @@ def mcp(
     from ..pipeline.assemble import new_pipeline
     from ..runs.document_linker import LinkingPipeline, LinkSettings
 
-    settings = LinkSettings(new_pipeline(pipeline) if Path(pipeline).is_file() else pipeline, seconds=float("inf"))
+    settings = LinkSettings(new_pipeline(pipeline) if Path(pipeline).is_file() else pipeline)
     make_server(LinkingPipeline(settings), mapping or []).run("stdio")

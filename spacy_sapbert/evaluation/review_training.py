@@ -155,8 +155,8 @@ def held_out_decisions(
                 own.mkdir()
                 train_on_review(nlp, file, own, learned)
                 linking = LinkingPipeline(LinkSettings(nlp), problems)
-                linked = linking(document.document for document in inside)
-                links.append({one.document.text: _links(one) for one in linked})
+                inputs = [document.document for document in inside]
+                links.append(dict(linking(inputs, lambda one: (one.document.text, _links(one)))))
             before, after = links
             for document in inside:
                 text = document.document.text

@@ -10,10 +10,9 @@ import math
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +22,7 @@ from rich.console import Console
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
 from spacy.tokens import Doc, Span
-from spacy.util import minibatch, raise_error
+from spacy.util import raise_error
 
 from .. import __version__
 from ..documents.docs import DOC_ID
@@ -46,18 +45,19 @@ if TYPE_CHECKING:
 AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, SECTIONS, ASSERTION})
 """The components that run on given mentions."""
 DOCUMENTS_PER_BATCH = 512
-DOCUMENTS_PER_ZONE = 1000  # a new zone takes time, since the words of its texts are looked up again
 CHARACTERS_PER_BATCH = 1_000_000
 """The most characters of the documents that are linked together, unless one document has more."""
 CHARACTERS_PER_SECOND = 1000
 """The speed in characters per second that no pipeline should fall below."""
 NO_LIMIT = 1 << 62
+LIMITS: dict[str, Any] = {"max_characters": 1_000_000, "seconds": 60.0}
+"""The limits of the documents of a corpus, unless others are given."""
 GRACE = 60.0
 """Seconds after which a process ends that does not notice its time limit, since it runs no Python code."""
 _STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
 _LONGEST = 1e6  # seconds; a longer time is more than a timer may hold
-View = Callable[["LinkingPipeline", LinkedDocument], Any]
-"""What is wanted of a linked document, such as `LinkingPipeline.record`."""
+View = Callable[[LinkedDocument], Any]
+"""What is wanted of a linked document."""
 
 
 class LinkSettings(NamedTuple):
@@ -81,8 +81,8 @@ class LinkSettings(NamedTuple):
     corrections: str | None = None
     language: str | None = None
     codes: CodeOptions | None = None
-    max_characters: int = 1_000_000
-    seconds: float = 60.0
+    max_characters: int = NO_LIMIT
+    seconds: float = math.inf
     threshold: float | None = None
     candidates: int = 0
 
@@ -95,7 +95,7 @@ class Failure(NamedTuple):
 
 
 class LinkingPipeline:
-    """Links documents with a pipeline: as a stream, or in bounded time.
+    """Links documents with a pipeline, together and in bounded time.
 
     Args:
         problems: Reports the documents of a stream on which the pipeline fails.
@@ -178,34 +178,23 @@ class LinkingPipeline:
         record = record_of(item, self.kb, language=self.language, codes=self.codes)
         return record | {LISTED: self.settings.candidates} if self.settings.candidates else record
 
-    def __call__(
-        self, documents: Iterable[Document], *, batch_size: int = DOCUMENTS_PER_BATCH, short_lived: bool = False
-    ) -> Generator[LinkedDocument, None, None]:
-        """Link documents as a stream, and report those on which a component fails.
+    def __call__(self, documents: Iterable[Document], view: View | None = None) -> Iterator[Any]:
+        """Link documents as a stream: yield the view of each, in order, and report those that fail."""
+        for chunk in cut(documents, self.settings.max_characters):
+            for result in self.link(chunk, view):
+                if isinstance(result, Failure):
+                    self.problems.report(*result)
+                else:
+                    yield result
 
-        Args:
-            short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
-                `Language.memory_zone`). A document must not be used after that.
-
-        Yields:
-            The linked documents, in the order of the input.
-        """
-        batches = minibatch(documents, batch_size)
-        rest = next(batches, None)
-        while rest is not None:
-            with self.nlp.memory_zone() if short_lived else nullcontext():
-                for batch in islice(chain([rest], batches), -(-DOCUMENTS_PER_ZONE // batch_size)):
-                    for result in self._link(batch):
-                        if isinstance(result, Failure):
-                            self.problems.report(*result)
-                        else:
-                            yield result
-            rest = next(batches, None)
-
-    def link(self, documents: Sequence[Document], view: View = record) -> list[Any]:
+    def link(self, documents: Sequence[Document], view: View | None = None, *, independent: bool = True) -> list[Any]:
         """Link documents that `cut` returned, together and in bounded time.
 
-        What was linked before has no effect on the links, not even on the last digit of a score.
+        Args:
+            view: What is wanted of a linked document; None for its record. The memory of new words is freed when all
+                are linked, so it must not contain the `Doc`.
+            independent: What was linked before has no effect on the links, not even on the last digit of a score.
+                False is faster where texts repeat.
 
         Returns:
             The view of each document, or its `Failure`.
@@ -214,18 +203,19 @@ class LinkingPipeline:
         if len(documents) == 1 and characters > self.settings.max_characters:
             most = f"at most {self.settings.max_characters:,} are allowed"
             return [Failure(documents[0].position, f"the text has {characters:,} characters, and {most}")]
+        view = view or self.record
         limit = self.settings.seconds + characters / CHARACTERS_PER_SECOND
         try:
             with time_limit(limit), self.nlp.memory_zone():
-                results = self._link(documents, independent=True)
-                return [result if isinstance(result, Failure) else view(self, result) for result in results]
+                results = self._link(documents, independent)
+                return [result if isinstance(result, Failure) else view(result) for result in results]
         except TookTooLong:
             self._load()  # a component may have stopped in the middle of a change
         if len(documents) == 1:
             return [Failure(documents[0].position, f"it took longer than {limit:,.0f} seconds")]
         return [result for document in documents for result in self.link([document], view)]
 
-    def _link(self, batch: Sequence[Document], independent: bool = False) -> Iterator[LinkedDocument | Failure]:
+    def _link(self, batch: Sequence[Document], independent: bool) -> Iterator[LinkedDocument | Failure]:
         """Link documents together, and those alone on which a component fails then. Yield the results in order."""
         for _, component in self.nlp.pipeline:
             if hasattr(component, "independent_streams"):

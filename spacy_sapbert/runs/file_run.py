@@ -21,7 +21,7 @@ from ..documents.input_documents import Problems, sound
 from ..errors import Errors, SapbertError
 from ..files.values import digest_of
 from ..types import NIL, Document
-from .document_linker import NO_LIMIT, Failure, LinkingPipeline, LinkSettings, View, cut, linker_of
+from .document_linker import NO_LIMIT, Failure, LinkSettings, View, cut, linker_of
 from .engines import run_local
 from .parts import Parts, do_missing
 
@@ -56,7 +56,7 @@ class ChunkWork:
     """
 
     settings: LinkSettings
-    view: View = LinkingPipeline.record
+    view: View | None = None
     parts: Parts | None = None
     run: str = ""
 
@@ -117,7 +117,7 @@ class ChunkWork:
 
         number = 0
         engine = partial(run_local, workers=workers) if workers > 1 else None
-        with closing(do_missing(self, enumerate(cut(readable(), NO_LIMIT)), engine)) as results:
+        with closing(do_missing(self, enumerate(cut(readable(), self.settings.max_characters)), engine)) as results:
             for result in results:
                 waiting[result.number] = result
                 while number in waiting:

@@ -16,7 +16,7 @@ from ..documents.table_files import batch_documents
 from ..outputs.records import Record
 from ..outputs.tables import COLUMNS, arrow_schema, candidate_columns, code_columns, table_rows
 from ..types import Document
-from .document_linker import Failure, LinkingPipeline, LinkSettings, cut, linker_of
+from .document_linker import LIMITS, Failure, LinkingPipeline, LinkSettings, cut, linker_of
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema, Table
@@ -41,7 +41,7 @@ def link_batches(
         batches: Documents, with the columns "id" and "text", or as `reading` names them. A column "title" comes before
             the text. A column "year" is copied.
         reading: The names of the columns.
-        settings: Other values of `LinkSettings`.
+        settings: Other values of `LinkSettings`. By default, a text may have a million characters, and take 60 seconds.
 
     Yields:
         The links, with the columns of `links_schema`. Each document has at least one row. One without mentions has a
@@ -50,7 +50,7 @@ def link_batches(
     Raises:
         SapbertError: The batches have other columns, or the pipeline cannot be loaded.
     """
-    linker = linker_of(LinkSettings(str(pipeline), **settings))
+    linker = linker_of(LinkSettings(str(pipeline), **LIMITS | settings))
     options = reading or ReadOptions(None)
     quiet = Problems(Console(quiet=True))
     yield from linked_batches(

@@ -26,7 +26,7 @@ from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION
 from ..review.corrections_file import open_corrections
 from ..types import Document
-from .document_linker import NO_LIMIT, LinkSettings, linker_of
+from .document_linker import LIMITS, LinkSettings, linker_of
 from .engines import ENGINES
 from .file_run import ChunkResult, ChunkWork, open_parts, part_name
 from .parts import Parts
@@ -78,8 +78,6 @@ def link_files(
     Raises:
         SapbertError: An option does not fit, something cannot be read or written, or no record could be linked.
     """
-    if engine and concepts:
-        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     counts = Counter() if counts is None else counts
     paths = _checked(inputs)
     problems = Problems(stderr_console(), strict=strict)
@@ -87,25 +85,24 @@ def link_files(
     to = format and format_named(format, OUTPUT_FORMATS, "format of links")
     if isinstance(place, str):
         concepts, to = concepts or place, to or "omop"
-    if engine:
-        _check_engine(engine, place, to, paths, resume)
+    folder = _checked_folder(engine, place, to, concepts, paths, resume) if engine else None
     found = Path(pipeline).resolve() if Path(pipeline).exists() else pipeline
     given = reading.gold or reading.format == "names"
     codes = CodeOptions.of(also, mappings, problems.console) if also else None
     corrections = open_corrections(corrections).address if corrections else None
+    settings = LIMITS | settings if folder else settings
     linking = LinkSettings(str(found), given=given, codes=codes, corrections=corrections, **settings)
     sources = [(path, reading) for path in paths]
-    if engine and isinstance(place, Path):
+    if engine and folder:
         from .corpus_run import link_corpus  # needs pyarrow
 
-        link_corpus(linking, sources, place, engine, problems, workers, counts)
+        link_corpus(linking, sources, folder, engine, problems, workers, counts)
         return counts
     path = place if isinstance(place, Path) else None
     refuse_input(path, [*paths, Path(pipeline), corrections, concepts, *mappings], in_folders=True)
     to = to or output_format(path)
     check_output(place, to, concepts)
-    work = ChunkWork(linking._replace(max_characters=NO_LIMIT, seconds=float("inf")))
-    _Run(work, sources, problems, workers, to, place, concepts, counts).start(resume)
+    _Run(ChunkWork(linking), sources, problems, workers, to, place, concepts, counts).start(resume)
     counts["broken"] = problems.broken
     problems.show_passages()
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
@@ -123,14 +120,21 @@ def _checked(inputs: Iterable[str | Path]) -> list[Path]:
     return paths
 
 
-def _check_engine(
-    engine: str, output: Path | str | None, format: str | None, inputs: Sequence[Path], resume: bool | None
-) -> None:
-    """Check that the options fit to an engine, and that the output is a folder."""
+def _checked_folder(
+    engine: str,
+    output: Path | str | None,
+    format: str | None,
+    concepts: str | None,
+    inputs: Sequence[Path],
+    resume: bool | None,
+) -> Path:
+    """Return the folder of the output, after a check that the options fit to an engine."""
     if engine.partition("=")[0] not in ENGINES:
         raise ChoiceError(given=engine, what="engine", choices=ENGINES)
     if not isinstance(output, Path) or output.is_file():
         raise OptionError(option="--engine", reason="--output must be a folder, which may be new")
+    if concepts:
+        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     if format not in (None, "parquet"):
         raise OptionError(option="--engine", reason="--to must be parquet")
     if STDIN in inputs:
@@ -140,6 +144,7 @@ def _check_engine(
     refuse_input(output, inputs, in_folders=True)
     if not find_spec("pyarrow"):
         raise MissingExtraError(what="An engine", package="pyarrow", extra="parquet")
+    return output
 
 
 @dataclass

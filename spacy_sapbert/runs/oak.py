@@ -52,14 +52,13 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         self, text: str, configuration: TextAnnotationConfiguration | None = None
     ) -> Iterator[TextAnnotation]:
         from ..linking.grounding import ground_record
-        from ..outputs.records import record_of
 
         if configuration and configuration.matches_whole_text:
             types = list(configuration.categories) or None
             candidates = ground_record(text, "", types, self._kb)["candidates"]
             mentions: list[Any] = [({"start": 0, "end": len(text), "text": text}, candidates[:1])]
         else:
-            records = [record_of(item, self._kb) for item in self._linking([Document("", text)])]
+            records = self._linking([Document("", text)])
             mentions = [(entity, entity["links"]) for record in records for entity in record["entities"]]
         for mention, links in mentions:
             for link in links:

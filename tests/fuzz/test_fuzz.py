@@ -26,7 +26,6 @@ from spacy_sapbert.documents.source import Report
 from spacy_sapbert.encoders.biosyn_import import read_vectorizer
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.serve.app import Site, make_app
@@ -135,7 +134,7 @@ def clients(small_kb, tmp_path_factory):
     linking = LinkingPipeline(LinkSettings(nlp), Problems(Console(file=io.StringIO())))
     site = Site(lambda: linking, "fuzz", Limits(max_chars=1000, max_texts=8, max_bytes=200_000))
     site.load()
-    records = [record_of(item, linking.kb) for item in linking([Document("1", "A cold and aspirin.", position="x")])]
+    records = list(linking([Document("1", "A cold and aspirin.", position="x")]))
     file = CorrectionsFile(tmp_path_factory.mktemp("fuzz") / Path("c.db"), create=True)
     review = make_review_app(ReviewSession(file, linking, records, corpus="notes", author="me"))
     yield {

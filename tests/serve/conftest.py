@@ -15,7 +15,6 @@ from spacy.language import Language
 
 from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.serve.app import Site
@@ -76,7 +75,7 @@ def start(file, linking):
 
     def start(*texts, author="Ann", file=file, **options):
         documents = [Document(f"d{number}", text, position="here") for number, text in enumerate(texts)]
-        records = [record_of(item, linking.kb) for item in linking(documents)]
+        records = list(linking(documents))
         return ReviewSession(file, linking, records, corpus="notes", author=author, **options)
 
     return start
