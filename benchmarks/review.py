@@ -28,12 +28,11 @@ from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.documents.reader import DocumentIds, read_corpus
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
 from spacy_sapbert.metrics.uncertainty import f1_of_all, resample_f1
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections import Added, Correction, Decisions, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.review.export import reviewed_documents
 from spacy_sapbert.review.queue import ORDERS, ReviewMention, ReviewQueue, decision_of, review_mentions
-from spacy_sapbert.runs.document_linker import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.text.words import is_acronym
 from spacy_sapbert.types import Document, Mention
 
@@ -54,14 +53,12 @@ class Documents:
                 if one.ids:
                     ids = tuple(sorted({(find(each) or (each,))[0] for each in one.ids}))
                     self.gold[document_key(document.text), one.start, one.end] = ids
-        given = self._of_type(documents, type) if linking.given else [()] * len(documents)
+        given = self._of_type(documents, type) if linking.settings.given else [()] * len(documents)
         inputs = [
             Document(one.doc_id, one.text, mentions, position=one.doc_id)
             for one, mentions in zip(documents, given, strict=True)
         ]
-        self.mentions = [
-            mention for item in linking(inputs) for mention in review_mentions(record_of(item, linking.kb))
-        ]
+        self.mentions = [mention for record in linking(inputs) for mention in review_mentions(record)]
 
     @staticmethod
     def _of_type(documents: Sequence[Document], type: str | None) -> list[tuple[Mention, ...]]:
@@ -177,7 +174,7 @@ def obeyed(
 ) -> np.ndarray:
     """The counts of a pipeline that reads the corrections, which should be those of the reviewer."""
     with TemporaryDirectory() as folder:
-        again = LinkingPipeline(args.pipeline, linking.problems, given=args.gold)
+        again = LinkingPipeline(LinkSettings(args.pipeline, args.gold), linking.problems)
         again.set_corrections(str(written(reviewed, corrections, Path(folder) / "corrections.db").path))
         return Documents(again, reviewed.documents, args.type).counts(Decisions([], {}))
 
@@ -190,7 +187,7 @@ def retrained(
         file = written(reviewed, corrections, Path(folder) / "corrections.db")
         documents = list(reviewed_documents(file, Counter()))
     kb = add_training_mentions(linking.kb, documents, TRAINING_SOURCE, Path(mkdtemp()) / "names.kb")
-    again = LinkingPipeline(args.pipeline, linking.problems, given=args.gold)
+    again = LinkingPipeline(LinkSettings(args.pipeline, args.gold), linking.problems)
     for name in again.nlp.pipe_names:
         if hasattr(again.nlp.get_pipe(name), "set_kb"):
             again.nlp.get_pipe(name).set_kb(str(kb.path))
@@ -235,7 +232,7 @@ def main() -> None:
     parser.add_argument("--retrain", action="store_true")
     parser.add_argument("--corrections", type=int, nargs="+", default=[50, 100, 200, 400])
     args = parser.parse_args()
-    linking = LinkingPipeline(args.pipeline, Problems(Console(stderr=True)), given=args.gold)
+    linking = LinkingPipeline(LinkSettings(args.pipeline, args.gold), Problems(Console(stderr=True)))
     read = lambda path, ids: list(read_corpus(path, ids=DocumentIds(ids) if ids else None))  # noqa: E731
     reviewed = Documents(linking, read(args.corpus, args.ids), args.type)
     measured = {"reviewed": reviewed}

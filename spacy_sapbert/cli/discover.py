@@ -23,7 +23,6 @@ from .inputs import Inputs, Pipeline, reading_options
 
 if TYPE_CHECKING:
     from ..outputs.records import LinkedDocument
-    from ..runs.document_linker import LoadedLinker
 
 _COUNTS = (
     "documents",
@@ -80,17 +79,15 @@ def discover(
     reading = reading_options(corpus, settings.format, settings.columns, settings.encoding, gold=settings.gold)
     sources = [(path, reading) for path in corpus]
     refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
-    from ..runs.document_linker import NO_LIMIT, LinkSettings, linker_of
+    from ..runs.document_linker import LinkSettings, linker_of
     from ..runs.file_run import ChunkWork
 
     given = settings.gold or settings.format == "names"
-    linking = LinkSettings(
-        pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=settings.similarity
-    )
-    loaded = linker_of(linking).load()
+    linking = LinkSettings(pipeline, given, threshold=settings.similarity)
+    kb = linker_of(linking).kb
     counts: Counter[str] = Counter()
     with open_output(output) as write:
-        discovery = Discovery(loaded.kb)
+        discovery = Discovery(kb)
         work = ChunkWork(linking, _occurrences)
         with closing(work.stream(read_all(sources, problems), problems, settings.n_process)) as results:
             documents = (document for result in results for document in result.records)
@@ -107,7 +104,7 @@ def discover(
         if problems.broken and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.broken))
         names = discovery.ranked(settings.min_documents)
-        for line in table_lines(names, loaded.kb):
+        for line in table_lines(names, kb):
             write(line)
     problems.show_passages()
     counts += discovery.counts
@@ -115,7 +112,7 @@ def discover(
     show({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 
-def _occurrences(item: "LinkedDocument", loaded: "LoadedLinker") -> dict[str, Any]:
+def _occurrences(item: "LinkedDocument") -> dict[str, Any]:
     from ..pipeline.mentions import linked_occurrences
 
     mentions = [

@@ -6,8 +6,8 @@ import getpass
 import os
 import webbrowser
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -269,21 +269,14 @@ def _links(
     source: str, sources: list[tuple[Path, ReadOptions]], pipeline: str | None, problems: Problems
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
     """Return the pipeline, and the records of the documents that it links or that `link` wrote."""
-    from ..outputs.records import record_of
-    from ..runs.document_linker import LinkingPipeline
+    from ..runs.document_linker import LinkingPipeline, LinkSettings
 
     if pipeline is not None:
-        return LinkingPipeline(pipeline, problems), read_links(Path(source))
+        return LinkingPipeline(LinkSettings(pipeline), problems), read_links(Path(source))
     given = any(options.format == "names" for _, options in sources)
-    linking = LinkingPipeline(source, problems, given=given)
+    linking = LinkingPipeline(LinkSettings(source, given), problems)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
-
-    def records() -> Iterator[Record]:
-        with closing(linking(read_all(sources, problems), short_lived=True)) as linked:
-            for item in track(linked, problems.console, share=problems.share):
-                yield record_of(item, linking.kb, language=linking.display_language)
-
-    return linking, records()
+    return linking, track(linking(read_all(sources, problems)), problems.console, share=problems.share)
 
 
 def _session(

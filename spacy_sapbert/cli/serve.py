@@ -95,7 +95,7 @@ def mcp(
     with requiring("mcp", "`mcp`"):
         from ..serve.agent_tools import make_server
     from ..pipeline.assemble import new_pipeline
-    from ..runs.document_linker import LinkSettings, LoadedLinker
+    from ..runs.document_linker import LinkingPipeline, LinkSettings
 
-    nlp = new_pipeline(pipeline) if Path(pipeline).is_file() else None
-    make_server(LoadedLinker(LinkSettings(pipeline), nlp), mapping or []).run("stdio")
+    settings = LinkSettings(new_pipeline(pipeline) if Path(pipeline).is_file() else pipeline)
+    make_server(LinkingPipeline(settings), mapping or []).run("stdio")

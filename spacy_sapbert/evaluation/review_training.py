@@ -25,7 +25,7 @@ from ..review.corrections import CORPUS, OCCURRENCE, REJECT, Correction, Decisio
 from ..review.corrections_file import CorrectionsFile
 from ..review.export import ReviewedDocument, general_decisions, name_rows, reviewed
 from ..review.queue import COVERED
-from ..runs.document_linker import LinkingPipeline
+from ..runs.document_linker import LinkingPipeline, LinkSettings
 from ..training.ranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document, Mention
@@ -154,9 +154,9 @@ def held_out_decisions(
                 nlp, own = open_pipeline(), folder / str(number)
                 own.mkdir()
                 train_on_review(nlp, file, own, learned)
-                linking = LinkingPipeline(nlp, problems)
-                linked = linking(document.document for document in inside)
-                links.append({one.document.text: _links(one) for one in linked})
+                linking = LinkingPipeline(LinkSettings(nlp), problems)
+                inputs = [document.document for document in inside]
+                links.append(dict(linking(inputs, lambda one: (one.document.text, _links(one)))))
             before, after = links
             for document in inside:
                 text = document.document.text

@@ -6,34 +6,41 @@ Ray or on Spark.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow
 import pyarrow.compute as compute
-from pyarrow import Table, array, parquet
+from pyarrow import ArrowException, Table, array, parquet
 from rich.console import Console
 
+from ..documents.formats import files_of
 from ..documents.input_documents import Inputs, Problems
-from ..errors import CannotReadError, Errors, SapbertError
+from ..errors import CannotReadError, CannotWriteError, Errors, SapbertError
 from ..files.console import track
+from ..files.output import open_output
 from ..files.values import digest_of
 from ..types import NIL, Document
-from .document_linker import DocumentLinker, Failure, LinkSettings, linker_of
+from .document_linker import Failure, LinkSettings, linker_of
 from .engines import TRIES, Engine
 from .engines import engine as engine_of
 from .link_batches import FAILURE, linked_batches, schema_of
-from .partitions import Origin, OutputFolder, Partition, find_partitions
+from .partitions import Partition, find_partitions
+from .parts import Parts, do_missing, statement
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
+    from pyarrow import RecordBatch, Schema
 
+MANIFEST = "_manifest.json"
+"""Readers of Parquet folders leave out names that begin with `_`."""
+_KEY = b"spacy-sapbert"
 _SHOWN = 10
 
 
@@ -59,7 +66,6 @@ class CorpusRun:
     """Links a corpus: each partition of the input becomes one file of the output, exactly once.
 
     Args:
-        shown: Other settings that change the links, by name.
         workers: The number of processes that search files of PubMed for newer records.
 
     Attributes:
@@ -73,42 +79,35 @@ class CorpusRun:
         sources: Inputs,
         output: Path,
         problems: Problems,
-        shown: Mapping[str, Any] | None = None,
         workers: int = 1,
     ) -> None:
         self.partitions = find_partitions(sources, problems, workers)
         self.results: dict[str, PartitionResult] = {}
         self.removed = 0
-        self._output = OutputFolder(output)
-        limits = {"max characters": settings.max_characters, "seconds": settings.seconds}
-        # loaded here, so that errors show before any process starts
-        self._identity = linker_of(settings).load().identity({**limits, **(shown or {})})
-        self._work = PartitionWork(settings, digest_of(self._identity), self._output, problems.strict)
+        self._output = output
+        self._identity = linker_of(settings).identity()  # loaded here, so that errors show before any process starts
+        self._work = PartitionWork(settings, digest_of(self._identity), Parts(output, ".parquet"), problems.strict)
         self._started = time.monotonic()
 
     def __call__(self, engine: Engine) -> Generator[PartitionResult, None, None]:
         """Link the partitions that are not done. Closing the generator ends the processes that do so.
 
         Yields:
-            The results: first those that were done before, then the others as they end.
+            The results, as the partitions end, and of those that were done before.
         """
-        with self._output.locked():
-            self.removed = self._output.remove_others(partition.name for partition in self.partitions)
+        parts = self._work.parts
+        self._output.parent.mkdir(parents=True, exist_ok=True)
+        with parts.locked(self._output):
+            self._remove_others()
             self._write_manifest(complete=False)
-            missing = []
-            for partition in self.partitions:
-                result = self._work.done(partition)
-                if result:
-                    yield self._add(result)
-                else:
-                    missing.append(partition)
-            with closing(engine(self._work, missing)) as results:
+            with closing(do_missing(self._work, self.partitions, engine)) as results:
                 for result in results:
                     if result.error:
                         raise result.error
                     if result.problem:  # an older file is of another pipeline or another input
-                        self._output.file_of(result.name).unlink(missing_ok=True)
-                    yield self._add(result)
+                        parts.path_of(result.name).unlink(missing_ok=True)
+                    self.results[result.name] = result
+                    yield result
             self._write_manifest(complete=not self.set_aside())
 
     def counts(self) -> Counter[str]:
@@ -119,24 +118,45 @@ class CorpusRun:
         """Return the partitions without a file."""
         return [result for result in self.results.values() if result.problem]
 
-    def _add(self, result: PartitionResult) -> PartitionResult:
-        self.results[result.name] = result
-        return result
+    def _remove_others(self) -> None:
+        """Remove the files of partitions that are not in the input any more.
+
+        If there is a Parquet file that no run has made, nothing is removed.
+        """
+        expected = {self._work.parts.path_of(partition.name) for partition in self.partitions}
+        others = []
+        for file in files_of(self._output, lambda *_: None):
+            if file.suffix != self._work.parts.suffix:
+                continue
+            try:
+                is_ours = _KEY in (parquet.read_metadata(file).metadata or {})
+            except (OSError, ArrowException):
+                is_ours = file in expected  # a damaged one is made again
+            if not is_ours:
+                raise CannotWriteError(path=file, reason="no run has made this file", remedy="Choose another folder.")
+            if file not in expected:
+                others.append(file)
+        for file in others:
+            file.unlink()
+            with suppress(OSError):  # it has other files
+                file.parent.rmdir()
+        self.removed = len(others)
 
     def _write_manifest(self, *, complete: bool) -> None:
+        """Write what the folder was made with, and how the last run ended."""
         results = sorted(self.results.values())
-        self._output.write_manifest(
-            {
-                "version": 1,
-                "complete": complete,
-                "run": self._work.run,
-                "made with": self._identity,
-                "counts": self.counts(),
-                "seconds": round(time.monotonic() - self._started, 1),
-                "partitions": {result.name: result.counts for result in results if not result.problem},
-                "set aside": {result.name: result.problem for result in results if result.problem},
-            }
-        )
+        manifest = {
+            "version": 1,
+            "complete": complete,
+            "run": self._work.run,
+            "made with": self._identity,
+            "counts": self.counts(),
+            "seconds": round(time.monotonic() - self._started, 1),
+            "partitions": {result.name: result.counts for result in results if not result.problem},
+            "set aside": {result.name: result.problem for result in results if result.problem},
+        }
+        with open_output(self._output / MANIFEST) as write:
+            write(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
 def link_corpus(
@@ -146,25 +166,21 @@ def link_corpus(
     engine: str,
     problems: Problems,
     workers: int,
-    shown: Mapping[str, Any],
     counts: Counter[str],
 ) -> None:
     """Link a corpus in partitions with an engine, and show the progress.
 
     Args:
         engine: One of `ENGINES`; an address may follow after `=`.
-        shown: As for `CorpusRun`.
         counts: Gets those of all partitions.
 
     Raises:
         SapbertError: E508 no record could be linked, E569 a partition has no links.
     """
-    if settings.language:
-        shown = {"display language": settings.language, **shown}
     name, _, address = engine.partition("=")
     console, started, new = problems.console, time.monotonic(), 0
     inputs = [(path.absolute(), options) for path, options in inputs]  # processes elsewhere have other working folders
-    corpus = CorpusRun(settings, inputs, output.absolute(), problems, shown, workers)
+    corpus = CorpusRun(settings, inputs, output.absolute(), problems, workers)
     with closing(corpus(engine_of(name, workers, address or None))) as results:
         for result in track(results, console, "partitions", total=len(corpus.partitions)):
             for line in result.reports:
@@ -197,7 +213,7 @@ class PartitionWork:
 
     settings: LinkSettings
     run: str
-    output: OutputFolder
+    parts: Parts
     strict: bool = False
 
     def done(self, partition: Partition) -> PartitionResult | None:
@@ -205,14 +221,15 @@ class PartitionWork:
 
         If only more documents are replaced by later files, they are removed from the file, and nothing is linked again.
         """
-        origin = self.output.origin(partition.name)
-        if not origin or (origin.run, origin.partition) != (self.run, partition.fingerprint()):
+        about = self.parts.about(partition.name)
+        if not about or about["made of"] != self._made_of(partition):
             return None
-        if origin.left_out != partition.left_out:
-            if not origin.left_out < partition.left_out:
+        counts, left_out = Counter[str](about["counts"]), frozenset(about["left_out"])
+        if left_out != partition.left_out:
+            if not left_out < partition.left_out:
                 return None
-            origin = self._remove_replaced(partition, origin)
-        return PartitionResult(partition.name, origin.counts)
+            counts = self._remove_replaced(partition, Counter(broken=counts["broken"]))
+        return PartitionResult(partition.name, counts)
 
     def __call__(self, partition: Partition) -> PartitionResult:
         """Link a partition, and write its file. What a rerun may not have sets it aside; other errors end the run."""
@@ -222,7 +239,7 @@ class PartitionWork:
         console = Console(file=reports, markup=False, emoji=False, highlight=False, soft_wrap=True)
         counts, problem = Counter[str](), ""
         try:
-            counts = self._write(partition, Problems(console, strict=self.strict))
+            counts = self._link(partition, Problems(console, strict=self.strict))
         except CannotReadError as error:
             problem = str(error)
         except SapbertError as error:
@@ -237,57 +254,67 @@ class PartitionWork:
         problem = reason or f"its process ended at each of {TRIES} tries"
         return PartitionResult(partition.name, Counter(), problem=problem)
 
-    def _write(self, partition: Partition, problems: Problems) -> Counter[str]:
-        linker = linker_of(self.settings)
-        origin = Origin(self.run, partition.fingerprint(), partition.left_out, Counter())
+    def _link(self, partition: Partition, problems: Problems) -> Counter[str]:
+        linker, counts = linker_of(self.settings), Counter[str]()
+        schema = schema_of(linker)
+        unreadable: list[dict[str, str]] = []
+
+        def documents() -> Iterator[Document]:
+            for item in partition.documents(problems):
+                if isinstance(item, Failure):
+                    unreadable.append({"doc_id": item.position, FAILURE: item.reason})
+                else:
+                    yield item
 
         def batches() -> Iterator[RecordBatch]:
-            yield from _counted(_link(linker, partition, problems), origin.counts)
-            origin.counts["broken"] = problems.broken
+            yield from linked_batches(linker, documents())
+            yield pyarrow.RecordBatch.from_pylist(unreadable, schema)
+            counts["broken"] = problems.broken
 
-        self.output.write(partition.name, schema_of(linker), batches(), origin)
-        return origin.counts
+        self._write(partition, schema, batches(), counts)
+        return counts
 
-    def _remove_replaced(self, partition: Partition, origin: Origin) -> Origin:
-        left_out = array(sorted(partition.left_out))
-        remaining = (
-            batch.filter(compute.invert(compute.is_in(batch["doc_id"], left_out)))
-            for batch in self.output.batches(partition.name)
-        )
-        new = origin._replace(left_out=partition.left_out, counts=Counter(broken=origin.counts["broken"]))
-        schema = parquet.read_schema(self.output.file_of(partition.name))
-        self.output.write(partition.name, schema, _counted(remaining, new.counts), new)
-        return new
+    def _remove_replaced(self, partition: Partition, counts: Counter[str]) -> Counter[str]:
+        path, left_out = self.parts.path_of(partition.name), array(sorted(partition.left_out))
+
+        def remaining() -> Iterator[RecordBatch]:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches():
+                    yield batch.filter(compute.invert(compute.is_in(batch["doc_id"], left_out)))
+
+        self._write(partition, parquet.read_schema(path), remaining(), counts)
+        return counts
+
+    def _write(
+        self, partition: Partition, schema: Schema, batches: Iterable[RecordBatch], counts: Counter[str]
+    ) -> None:
+        """Write the file of a partition, and count what is in it. Batches without a row are left out."""
+        with (
+            self.parts.writing(partition.name) as path,
+            parquet.ParquetWriter(path, schema.remove_metadata(), compression="zstd") as writer,
+        ):
+            for batch in filter(len, batches):
+                _count(batch, counts)
+                writer.write_batch(batch)
+            about = {"made of": self._made_of(partition), "left_out": sorted(partition.left_out), "counts": counts}
+            writer.add_key_value_metadata({_KEY: statement(about)})
+
+    def _made_of(self, partition: Partition) -> str:
+        return digest_of([self.run, partition.fingerprint()])
 
 
-def _link(linker: DocumentLinker, partition: Partition, problems: Problems) -> Iterator[RecordBatch]:
-    unreadable: list[dict[str, str]] = []
-
-    def documents() -> Iterator[Document]:
-        for item in partition.documents(problems):
-            if isinstance(item, Failure):
-                unreadable.append({"doc_id": item.position, FAILURE: item.reason})
-            else:
-                yield item
-
-    yield from linked_batches(linker, documents())
-    yield pyarrow.RecordBatch.from_pylist(unreadable, schema_of(linker))
-
-
-def _counted(batches: Iterable[RecordBatch], counts: Counter[str]) -> Iterator[RecordBatch]:
-    """Pass batches on, and count their documents, mentions, linked mentions and failures.
+def _count(batch: RecordBatch, counts: Counter[str]) -> None:
+    """Count the documents, mentions, linked mentions and failures of a batch.
 
     Documents with the same id in one batch count once.
     """
-    for batch in batches:
-        ids = Table.from_batches([batch.select(["doc_id", "start", "end", "concept_id", FAILURE])])
-        mentions = ids.filter(compute.is_valid(ids["start"]))
-        linked = mentions.filter(compute.not_equal(mentions["concept_id"], NIL))
-        offsets = ["doc_id", "start", "end"]
-        counts.update(
-            documents=len(compute.unique(ids["doc_id"])),
-            mentions=len(mentions.group_by(offsets).aggregate([])),
-            linked=len(linked.group_by(offsets).aggregate([])),
-            failures=len(ids) - ids[FAILURE].null_count,
-        )
-        yield batch
+    ids = Table.from_batches([batch.select(["doc_id", "start", "end", "concept_id", FAILURE])])
+    mentions = ids.filter(compute.is_valid(ids["start"]))
+    linked = mentions.filter(compute.not_equal(mentions["concept_id"], NIL))
+    offsets = ["doc_id", "start", "end"]
+    counts.update(
+        documents=len(compute.unique(ids["doc_id"])),
+        mentions=len(mentions.group_by(offsets).aggregate([])),
+        linked=len(linked.group_by(offsets).aggregate([])),
+        failures=len(ids) - ids[FAILURE].null_count,
+    )

@@ -10,10 +10,9 @@ import math
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,11 +22,11 @@ from rich.console import Console
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
 from spacy.tokens import Doc, Span
-from spacy.util import minibatch, raise_error
+from spacy.util import raise_error
 
 from .. import __version__
 from ..documents.docs import DOC_ID
-from ..documents.input_documents import Problems, sound
+from ..documents.input_documents import Problems, fault
 from ..errors import MissingComponentError, SapbertError
 from ..files.opening import sha256_of
 from ..kb.ids import display_tag
@@ -36,6 +35,7 @@ from ..outputs.records import LISTED, LinkedDocument, Record, record_of
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SECTIONS, SENTENCIZER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
 from ..pipeline.tokenizer import bound_tokenizer, describe_error, load_pipeline
+from ..review.corrections_file import open_corrections
 from ..store.artifact import ARTIFACTS_FOLDER
 from ..types import Candidate, Document
 
@@ -45,46 +45,95 @@ if TYPE_CHECKING:
 AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, SECTIONS, ASSERTION})
 """The components that run on given mentions."""
 DOCUMENTS_PER_BATCH = 512
-DOCUMENTS_PER_ZONE = 1000  # a new zone takes time, since the words of its texts are looked up again
 CHARACTERS_PER_BATCH = 1_000_000
 """The most characters of the documents that are linked together, unless one document has more."""
 CHARACTERS_PER_SECOND = 1000
 """The speed in characters per second that no pipeline should fall below."""
 NO_LIMIT = 1 << 62
+LIMITS: dict[str, Any] = {"max_characters": 1_000_000, "seconds": 60.0}
+"""The limits of the documents of a corpus, unless others are given."""
 GRACE = 60.0
 """Seconds after which a process ends that does not notice its time limit, since it runs no Python code."""
 _STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
 _LONGEST = 1e6  # seconds; a longer time is more than a timer may hold
-View = Callable[[LinkedDocument, "LoadedLinker"], Any]
+View = Callable[[LinkedDocument], Any]
 """What is wanted of a linked document."""
 
 
-class LinkingPipeline:
-    """Links documents, and reports documents on which a component fails.
-
-    Args:
-        pipeline: A folder, the name of an installed package, or the pipeline itself.
-        given: The documents have their mentions. Only the components that process mentions then run.
+class LinkSettings(NamedTuple):
+    """How to link.
 
     Attributes:
-        linkers: Its linkers.
-        kb: The knowledge base of the last linker.
-        display_language: The language in which the last linker shows preferred names; see its setting.
+        pipeline: Folder or package of the pipeline, or the pipeline itself, if the settings stay in this process.
+        given: The documents have their mentions. Only the components that process mentions then run.
+        corrections: A file of corrections, which replaces that of the pipeline.
+        language: The language of preferred names; None for that of the pipeline.
+        codes: Which codes of links in other vocabularies to add.
+        max_characters: A longer document fails.
+        seconds: Documents that are linked together may take this time in seconds, plus one second for each
+            `CHARACTERS_PER_SECOND` of their characters. Infinity is no limit.
+        threshold: A threshold that replaces those of the linkers.
+        candidates: How many candidates to list of each link.
     """
 
-    def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
-        self.nlp = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    pipeline: str | Language
+    given: bool = False
+    corrections: str | None = None
+    language: str | None = None
+    codes: CodeOptions | None = None
+    max_characters: int = NO_LIMIT
+    seconds: float = math.inf
+    threshold: float | None = None
+    candidates: int = 0
+
+
+class Failure(NamedTuple):
+    """Why a document has no links, and its file and line, or why a file cannot be read any further."""
+
+    position: str
+    reason: str
+
+
+class LinkingPipeline:
+    """Links documents with a pipeline, together and in bounded time.
+
+    Args:
+        problems: Reports the documents of a stream on which the pipeline fails.
+
+    Attributes:
+        nlp: The pipeline.
+        linkers: Its linkers.
+        kb: The knowledge base of the last linker.
+        language: The language in which preferred names are shown.
+        codes: The codes of links in other vocabularies, if they are wanted.
+    """
+
+    def __init__(self, settings: LinkSettings, problems: Problems | None = None) -> None:
+        self.settings = settings
+        self.problems = problems or Problems(Console(quiet=True))
+        self._load()
+
+    def _load(self) -> None:
+        settings = self.settings
+        self.nlp = load_pipeline(settings.pipeline) if isinstance(settings.pipeline, str) else settings.pipeline
         bound_tokenizer(self.nlp)
-        self.problems = problems
-        self.given = given
         self.linkers = self._made_by(LINKER)
         if not self.linkers:
             consequence, components = "it cannot link mentions", self.nlp.pipe_names
             raise MissingComponentError(component=LINKER, consequence=consequence, components=components)
-        if given:
+        if settings.given:
             self._take_given_mentions()
+        if settings.corrections:
+            self.set_corrections(settings.corrections)
+        for component in self.linkers:
+            if settings.threshold is not None:
+                component.threshold = settings.threshold
+            if settings.candidates:
+                component.linker.listed = settings.candidates
         self.kb: KnowledgeBase = self.linkers[-1].kb
-        self.display_language: str = self.linkers[-1].display_language
+        shown = settings.language
+        self.language: str = self.linkers[-1].display_language if shown is None else display_tag(self.kb, shown)
+        self.codes = settings.codes(self.kb) if settings.codes else None
         # spaCy limits the length because of the memory of parser and NER
         if not any(isinstance(component, (DependencyParser, EntityRecognizer)) for _, component in self.nlp.pipeline):
             self.nlp.max_length = NO_LIMIT
@@ -99,51 +148,89 @@ class LinkingPipeline:
         for component in self._made_by(LINKER, MATCHER):
             component.set_corrections(path)
 
-    def __call__(
-        self,
-        documents: Iterable[Document],
-        *,
-        batch_size: int = DOCUMENTS_PER_BATCH,
-        short_lived: bool = False,
-        independent_batches: bool = False,
-    ) -> Generator[LinkedDocument, None, None]:
-        """Link documents as a stream.
+    def identity(self) -> dict[str, Any]:
+        """Return what the links depend on, besides the input: versions, settings and hashes of files, by name."""
+        settings = self.settings
+        identity: dict[str, Any] = {
+            "spacy-sapbert": __version__,
+            "spaCy": spacy.__version__,
+            "vocabulary": self.kb.fingerprint[:16],
+            "display language": self.language,
+            "given mentions": settings.given,
+            "max characters": settings.max_characters,
+            "seconds": settings.seconds,
+            "threshold": settings.threshold,
+            "candidates": settings.candidates,
+        }
+        if settings.codes:
+            identity |= settings.codes.identity()
+        if settings.corrections:
+            identity["corrections"] = open_corrections(settings.corrections).fingerprint
+        folder = Path(self.nlp.path)
+        for path in filter(Path.is_file, sorted(folder.rglob("*"))):
+            name = path.relative_to(folder)
+            is_shared = name.parts[0] == ARTIFACTS_FOLDER  # such a file has a hash in its name
+            identity[f"pipeline/{name.as_posix()}"] = path.stat().st_size if is_shared else sha256_of(path)
+        return identity
 
-        If a component fails on a batch, each document of the batch is tried on its own.
+    def record(self, item: LinkedDocument) -> Record:
+        """Return the record of a linked document."""
+        record = record_of(item, self.kb, language=self.language, codes=self.codes)
+        return record | {LISTED: self.settings.candidates} if self.settings.candidates else record
+
+    def __call__(self, documents: Iterable[Document], view: View | None = None) -> Iterator[Any]:
+        """Link documents as a stream: yield the view of each, in order, and report those that fail."""
+        for chunk in cut(documents, self.settings.max_characters):
+            for result in self.link(chunk, view):
+                if isinstance(result, Failure):
+                    self.problems.report(*result)
+                else:
+                    yield result
+
+    def link(self, documents: Sequence[Document], view: View | None = None, *, independent: bool = True) -> list[Any]:
+        """Link documents that `cut` returned, together and in bounded time.
 
         Args:
-            short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
-                `Language.memory_zone`). A document must not be used after that.
-            independent_batches: Link each batch as if it were the first. The links of a document then depend on its
-                batch only, to the last digit of a score.
+            view: What is wanted of a linked document; None for its record. The memory of new words is freed when all
+                are linked, so it must not contain the `Doc`.
+            independent: What was linked before has no effect on the links, not even on the last digit of a score.
+                False is faster where texts repeat.
 
-        Yields:
-            The linked documents, in the order of the input.
+        Returns:
+            The view of each document, or its `Failure`.
         """
+        characters = sum(len(document.text) for document in documents)
+        if len(documents) == 1 and characters > self.settings.max_characters:
+            most = f"at most {self.settings.max_characters:,} are allowed"
+            return [Failure(documents[0].position, f"the text has {characters:,} characters, and {most}")]
+        view = view or self.record
+        limit = self.settings.seconds + characters / CHARACTERS_PER_SECOND
+        try:
+            with time_limit(limit), self.nlp.memory_zone():
+                results = self._link(documents, independent)
+                return [result if isinstance(result, Failure) else view(result) for result in results]
+        except TookTooLong:
+            self._load()  # a component may have stopped in the middle of a change
+        if len(documents) == 1:
+            return [Failure(documents[0].position, f"it took longer than {limit:,.0f} seconds")]
+        return [result for document in documents for result in self.link([document], view)]
+
+    def _link(self, batch: Sequence[Document], independent: bool) -> Iterator[LinkedDocument | Failure]:
+        """Link documents together, and those alone on which a component fails then. Yield the results in order."""
         for _, component in self.nlp.pipeline:
             if hasattr(component, "independent_streams"):
-                component.independent_streams = independent_batches
+                component.independent_streams = independent
         self.nlp.default_error_handler = _leave_out
-        batches = minibatch(sound(documents, self.problems, self.nlp.max_length), batch_size)
-        rest = next(batches, None)
-        while rest is not None:
-            with self.nlp.memory_zone() if short_lived else nullcontext():
-                for batch in islice(chain([rest], batches), -(-DOCUMENTS_PER_ZONE // batch_size)):
-                    yield from self._link(batch)
-            rest = next(batches, None)
-
-    def _link(self, batch: Sequence[Document]) -> Iterator[LinkedDocument]:
-        """Link documents together, and those alone on which a component fails then."""
         waiting = deque(batch)
         for doc, document in self._piped(batch):
             while waiting[0] is not document:
-                yield from self._alone(waiting.popleft())
+                yield self._alone(waiting.popleft())
             yield self._linked(waiting.popleft(), doc)
         while waiting:
-            yield from self._alone(waiting.popleft())
+            yield self._alone(waiting.popleft())
 
     def _piped(self, batch: Sequence[Document]) -> Iterator[tuple[Doc, Document]]:
-        inputs = ((self._input(document), document) for document in batch)
+        inputs = ((self._input(document), document) for document in batch if not self._fault(document))
         try:
             yield from self.nlp.pipe(inputs, as_tuples=True, batch_size=len(batch))
         except SapbertError:
@@ -164,19 +251,22 @@ class LinkingPipeline:
             if hasattr(component, "spans_key"):
                 component.spans_key = GOLD_SPANS
 
-    def _input(self, document: Document) -> str | Doc:
-        return gold_doc(self.nlp, document) if self.given else document.text
+    def _fault(self, document: Document) -> str | None:
+        return fault(document.text, self.nlp.max_length)
 
-    def _alone(self, document: Document) -> Iterator[LinkedDocument]:
+    def _input(self, document: Document) -> str | Doc:
+        return gold_doc(self.nlp, document) if self.settings.given else document.text
+
+    def _alone(self, document: Document) -> LinkedDocument | Failure:
+        if reason := self._fault(document):
+            return Failure(document.position, reason)
         self.nlp.default_error_handler = raise_error
         try:
-            doc = self.nlp(self._input(document))
+            return self._linked(document, self.nlp(self._input(document)))
         except SapbertError:
             raise
         except Exception as error:  # a user's component can raise anything
-            self.problems.report(document.position, f"the pipeline fails on it ({describe_error(error)})")
-        else:
-            yield self._linked(document, doc)
+            return Failure(document.position, f"the pipeline fails on it ({describe_error(error)})")
         finally:
             self.nlp.default_error_handler = _leave_out
 
@@ -189,44 +279,16 @@ class LinkingPipeline:
         return LinkedDocument(document, doc, mentions)
 
 
+@lru_cache(maxsize=1)
+def linker_of(settings: LinkSettings) -> LinkingPipeline:
+    """Return the pipeline that this process loads once."""
+    return LinkingPipeline(settings)
+
+
 def _leave_out(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
     """Handle errors of `nlp.pipe`: only errors that the user can correct end the run, such as a missing encoder."""
     if isinstance(error, SapbertError):
         raise error
-
-
-class LinkSettings(NamedTuple):
-    """How to link. This travels to the processes, so it holds no pipeline.
-
-    Attributes:
-        pipeline: Folder or package of the pipeline.
-        given: The documents have their mentions, see `LinkingPipeline`.
-        corrections: A file of corrections, which replaces that of the pipeline.
-        language: The language of preferred names; None for that of the pipeline.
-        codes: Which codes of links in other vocabularies to add.
-        max_characters: A longer document fails.
-        seconds: Documents that are linked together may take this time in seconds, plus one second for each
-            `CHARACTERS_PER_SECOND` of their characters. Infinity is no limit.
-        threshold: A threshold that replaces those of the linkers.
-        candidates: How many candidates to list of each link.
-    """
-
-    pipeline: str
-    given: bool = False
-    corrections: str | None = None
-    language: str | None = None
-    codes: CodeOptions | None = None
-    max_characters: int = 1_000_000
-    seconds: float = 60.0
-    threshold: float | None = None
-    candidates: int = 0
-
-
-class Failure(NamedTuple):
-    """Why a document has no links, and its file and line, or why a file cannot be read any further."""
-
-    position: str
-    reason: str
 
 
 def cut(documents: Iterable[Document], max_characters: int) -> Iterator[list[Document]]:
@@ -243,104 +305,6 @@ def cut(documents: Iterable[Document], max_characters: int) -> Iterator[list[Doc
         characters += size
     if chunk:
         yield chunk
-
-
-def linked_record(item: LinkedDocument, loaded: LoadedLinker) -> Record:
-    """Return the record of a linked document."""
-    record = record_of(item, loaded.kb, language=loaded.language, codes=loaded.codes)
-    return record | {LISTED: loaded.candidates} if loaded.candidates else record
-
-
-@lru_cache(maxsize=1)
-def linker_of(settings: LinkSettings) -> DocumentLinker:
-    """Return the linker of this process. It loads the pipeline when the first document comes."""
-    return DocumentLinker(settings)
-
-
-class DocumentLinker:
-    """Links documents that `cut` returned, in bounded time."""
-
-    def __init__(self, settings: LinkSettings) -> None:
-        self.settings = settings
-        self._loaded: LoadedLinker | None = None
-
-    def load(self) -> LoadedLinker:
-        """Return the loaded pipeline."""
-        self._loaded = self._loaded or LoadedLinker(self.settings)
-        return self._loaded
-
-    def __call__(self, documents: Sequence[Document], view: View = linked_record) -> list[Any]:
-        """Return the view of each document, or its `Failure`."""
-        characters = sum(len(document.text) for document in documents)
-        if len(documents) == 1 and characters > self.settings.max_characters:
-            most = f"at most {self.settings.max_characters:,} are allowed"
-            return [Failure(documents[0].position, f"the text has {characters:,} characters, and {most}")]
-        loaded = self.load()
-        limit = self.settings.seconds + characters / CHARACTERS_PER_SECOND
-        try:
-            with time_limit(limit):
-                return loaded.link(documents, view)
-        except TookTooLong:
-            self._loaded = None  # a component may have stopped in the middle of a change
-        if len(documents) == 1:
-            return [Failure(documents[0].position, f"it took longer than {limit:,.0f} seconds")]
-        return [result for document in documents for result in self([document], view)]
-
-
-class LoadedLinker:
-    """A pipeline, and what the records of its links need. `nlp` replaces the pipeline of the settings."""
-
-    def __init__(self, settings: LinkSettings, nlp: Language | None = None) -> None:
-        self._failures = _Failures()
-        self.pipeline = LinkingPipeline(nlp or settings.pipeline, self._failures, given=settings.given)
-        if settings.corrections:
-            self.pipeline.set_corrections(settings.corrections)
-        for component in self.pipeline.linkers:
-            if settings.threshold is not None:
-                component.threshold = settings.threshold
-            if settings.candidates:
-                component.linker.listed = settings.candidates
-        self.candidates = settings.candidates
-        self.kb = self.pipeline.kb
-        self.language = (
-            self.pipeline.display_language if settings.language is None else display_tag(self.kb, settings.language)
-        )
-        self.codes = settings.codes(self.kb) if settings.codes else None
-
-    def identity(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the links depend on, besides the input: versions, settings and hashes of files, by name."""
-        versions = {"spacy-sapbert": __version__, "spaCy": spacy.__version__, "vocabulary": self.kb.fingerprint[:16]}
-        identity: dict[str, Any] = {**versions, **settings}
-        folder = Path(self.pipeline.nlp.path)
-        for path in filter(Path.is_file, sorted(folder.rglob("*"))):
-            name = path.relative_to(folder)
-            is_shared = name.parts[0] == ARTIFACTS_FOLDER  # such a file has a hash in its name
-            identity[f"pipeline/{name.as_posix()}"] = path.stat().st_size if is_shared else sha256_of(path)
-        return identity
-
-    def link(self, documents: Sequence[Document], view: View) -> list[Any]:
-        """Return the view of each document, or its `Failure`."""
-        numbered = [document._replace(position=str(number)) for number, document in enumerate(documents)]
-        linked = self.pipeline(numbered, batch_size=len(numbered), short_lived=True, independent_batches=True)
-        results: dict[int, Any] = {}
-        for item in linked:
-            number = int(item.document.position)
-            results[number] = view(item._replace(document=documents[number]), self)
-        while self._failures.reasons:
-            position, reason = self._failures.reasons.popitem()
-            results[int(position)] = Failure(documents[int(position)].position, reason)
-        return [results[number] for number in range(len(documents))]
-
-
-class _Failures(Problems):
-    """Keeps why documents failed, by their positions."""
-
-    def __init__(self) -> None:
-        super().__init__(Console(quiet=True))
-        self.reasons: dict[str, str] = {}
-
-    def report(self, position: str, reason: object) -> None:
-        self.reasons[position] = str(reason)
 
 
 # --- the time limit

@@ -39,6 +39,9 @@ ENGINES = ("local", "ray", "spark")
 class Work(Protocol):
     """What a process does with a task. It travels to the processes. Its results have the attribute `counts`."""
 
+    def done(self, task: Any, /) -> Any:
+        """Return the result of a task that an earlier run has done; None if none has."""
+
     def __call__(self, task: Any, /) -> Any:
         """Do a task."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ..documents.table_files import batch_documents
 from ..outputs.records import Record
 from ..outputs.tables import COLUMNS, arrow_schema, candidate_columns, code_columns, table_rows
 from ..types import Document
-from .document_linker import DocumentLinker, Failure, LinkSettings, cut, linker_of
+from .document_linker import LIMITS, Failure, LinkingPipeline, LinkSettings, cut, linker_of
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema, Table
@@ -40,7 +41,7 @@ def link_batches(
         batches: Documents, with the columns "id" and "text", or as `reading` names them. A column "title" comes before
             the text. A column "year" is copied.
         reading: The names of the columns.
-        settings: Other values of `LinkSettings`.
+        settings: Other values of `LinkSettings`. By default, a text may have a million characters, and take 60 seconds.
 
     Yields:
         The links, with the columns of `links_schema`. Each document has at least one row. One without mentions has a
@@ -49,7 +50,7 @@ def link_batches(
     Raises:
         SapbertError: The batches have other columns, or the pipeline cannot be loaded.
     """
-    linker = linker_of(LinkSettings(str(pipeline), **settings))
+    linker = linker_of(LinkSettings(str(pipeline), **LIMITS | settings))
     options = reading or ReadOptions(None)
     quiet = Problems(Console(quiet=True))
     yield from linked_batches(
@@ -98,16 +99,15 @@ def links_schema(code_systems: Iterable[str] = (), candidates: int = 0) -> Schem
     return arrow_schema({**COLUMNS, **more, YEAR: int, FAILURE: str})
 
 
-def schema_of(linker: DocumentLinker) -> Schema:
+def schema_of(linker: LinkingPipeline) -> Schema:
     """Return the columns of the links of a linker, with those of its code systems and candidates."""
-    codes = linker.load().codes
-    return links_schema(codes.systems if codes else (), linker.settings.candidates)
+    return links_schema(linker.codes.systems if linker.codes else (), linker.settings.candidates)
 
 
-def linked_batches(linker: DocumentLinker, documents: Iterable[Document]) -> Iterator[RecordBatch]:
+def linked_batches(linker: LinkingPipeline, documents: Iterable[Document]) -> Iterator[RecordBatch]:
     """Link documents as a stream, see `link_batches`."""
     for chunk in cut(documents, linker.settings.max_characters):
-        rows = [row for document, result in zip(chunk, linker(chunk), strict=True) for row in _rows(document, result)]
+        rows = list(chain.from_iterable(map(_rows, chunk, linker.link(chunk))))
         yield pyarrow.RecordBatch.from_pylist(rows, schema_of(linker))
 
 

@@ -9,10 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import warn
-
-from rich.console import Console
 
 from ..documents.formats import OUTPUT_FORMATS, format_named, output_format
 from ..documents.input_documents import Inputs, Problems, ReadOptions, begun, read_all
@@ -21,18 +19,17 @@ from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
 from ..files.postgres import is_postgres
+from ..kb.code_systems import CodeOptions
 from ..outputs.health_records import note_id_of
 from ..outputs.records import Record
 from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION
+from ..review.corrections_file import open_corrections
 from ..types import Document
-from .document_linker import NO_LIMIT, LinkSettings, LoadedLinker, linker_of
+from .document_linker import LIMITS, LinkSettings, linker_of
 from .engines import ENGINES
-from .file_run import ChunkResult, ChunkWork, Parts, open_parts
-
-if TYPE_CHECKING:
-    from ..kb.code_systems import CodeOptions
-    from ..review.corrections_file import CorrectionsFile
+from .file_run import ChunkResult, ChunkWork, open_parts, part_name
+from .parts import Parts
 
 _DEFAULT = ReadOptions()
 _PATIENT_RECORDS = frozenset({"omop", "fhir", "phenopacket"})
@@ -81,8 +78,6 @@ def link_files(
     Raises:
         SapbertError: An option does not fit, something cannot be read or written, or no record could be linked.
     """
-    if engine and concepts:
-        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     counts = Counter() if counts is None else counts
     paths = _checked(inputs)
     problems = Problems(stderr_console(), strict=strict)
@@ -90,25 +85,24 @@ def link_files(
     to = format and format_named(format, OUTPUT_FORMATS, "format of links")
     if isinstance(place, str):
         concepts, to = concepts or place, to or "omop"
-    if engine:
-        _check_engine(engine, place, to, paths, resume)
+    folder = _checked_folder(engine, place, to, concepts, paths, resume) if engine else None
     found = Path(pipeline).resolve() if Path(pipeline).exists() else pipeline
     given = reading.gold or reading.format == "names"
-    codes = _codes(also, mappings, problems.console) if also else None
-    corrections = _opened(corrections).address if corrections else None
+    codes = CodeOptions.of(also, mappings, problems.console) if also else None
+    corrections = open_corrections(corrections).address if corrections else None
+    settings = LIMITS | settings if folder else settings
     linking = LinkSettings(str(found), given=given, codes=codes, corrections=corrections, **settings)
     sources = [(path, reading) for path in paths]
-    if engine and isinstance(place, Path):
+    if engine and folder:
         from .corpus_run import link_corpus  # needs pyarrow
 
-        link_corpus(linking, sources, place, engine, problems, workers, _shown(linking), counts)
+        link_corpus(linking, sources, folder, engine, problems, workers, counts)
         return counts
     path = place if isinstance(place, Path) else None
     refuse_input(path, [*paths, Path(pipeline), corrections, concepts, *mappings], in_folders=True)
     to = to or output_format(path)
     check_output(place, to, concepts)
-    work = ChunkWork(linking._replace(max_characters=NO_LIMIT, seconds=float("inf")))
-    _Run(work, sources, problems, workers, to, place, concepts, counts).start(resume)
+    _Run(ChunkWork(linking), sources, problems, workers, to, place, concepts, counts).start(resume)
     counts["broken"] = problems.broken
     problems.show_passages()
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
@@ -126,14 +120,21 @@ def _checked(inputs: Iterable[str | Path]) -> list[Path]:
     return paths
 
 
-def _check_engine(
-    engine: str, output: Path | str | None, format: str | None, inputs: Sequence[Path], resume: bool | None
-) -> None:
-    """Check that the options fit to an engine, and that the output is a folder."""
+def _checked_folder(
+    engine: str,
+    output: Path | str | None,
+    format: str | None,
+    concepts: str | None,
+    inputs: Sequence[Path],
+    resume: bool | None,
+) -> Path:
+    """Return the folder of the output, after a check that the options fit to an engine."""
     if engine.partition("=")[0] not in ENGINES:
         raise ChoiceError(given=engine, what="engine", choices=ENGINES)
     if not isinstance(output, Path) or output.is_file():
         raise OptionError(option="--engine", reason="--output must be a folder, which may be new")
+    if concepts:
+        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     if format not in (None, "parquet"):
         raise OptionError(option="--engine", reason="--to must be parquet")
     if STDIN in inputs:
@@ -143,28 +144,7 @@ def _check_engine(
     refuse_input(output, inputs, in_folders=True)
     if not find_spec("pyarrow"):
         raise MissingExtraError(what="An engine", package="pyarrow", extra="parquet")
-
-
-def _codes(also: Sequence[str], mappings: Sequence[Path], console: Console) -> CodeOptions:
-    from ..kb.code_systems import CodeOptions
-
-    return CodeOptions.of(also, mappings, console)
-
-
-def _opened(corrections: str) -> CorrectionsFile:
-    from ..review.corrections_file import open_corrections
-
-    return open_corrections(corrections)
-
-
-def _shown(settings: LinkSettings) -> dict[str, Any]:
-    """Return what the links depend on besides the pipeline and the language."""
-    shown: dict[str, Any] = {"given mentions": settings.given}
-    if settings.codes:
-        shown |= settings.codes.identity()
-    if settings.corrections:
-        shown["corrections"] = _opened(settings.corrections).fingerprint
-    return shown | ({"candidates": settings.candidates} if settings.candidates else {})
+    return output
 
 
 @dataclass
@@ -187,9 +167,8 @@ class _Run:
                 try:
                     self.link(parts)
                 except (KeyboardInterrupt, SapbertError):
-                    self.counts["kept"] = parts.n_documents
+                    self.counts["kept"] = self.counts["documents"]
                     raise
-                parts.finished = True
         elif resume is not None:
             reason = "only a run with a file as --output keeps its documents"
             raise OptionError(option="--resume or --restart", reason=reason)
@@ -201,21 +180,17 @@ class _Run:
         documents = read_all(self.inputs, self.problems)
         # what cannot be read is reported before the pipeline is loaded
         documents = begun(_with_note_ids(documents, self.problems) if self.concepts else documents)
-        loaded = linker_of(self.work.settings).load()
-        self._warn_without_flags(loaded)
+        linking = linker_of(self.work.settings)
+        factories = {linking.nlp.get_pipe_meta(name).factory for name in linking.nlp.pipe_names}
+        if self.format in _PATIENT_RECORDS and ASSERTION not in factories:
+            warn(Warnings.W513.format(format=self.format, component=ASSERTION), stacklevel=4)
+        work = self.work
         if parts:
-            parts.begin(loaded.identity({"display language": loaded.language, **_shown(self.work.settings)}))
-        with closing(self.work.stream(documents, self.problems, self.workers, parts)) as stream:
+            work = work.keeping(parts, linking.identity())
+        with closing(work.stream(documents, self.problems, self.workers)) as stream:
             results = self._counted(stream)
             records = self._finished(results, parts) if parts else self._records(results)
             write_records(records, self.format, self.output, concepts=self.concepts)
-
-    def _warn_without_flags(self, loaded: LoadedLinker) -> None:
-        nlp = loaded.pipeline.nlp
-        if self.format in _PATIENT_RECORDS and not any(
-            nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names
-        ):
-            warn(Warnings.W513.format(format=self.format, component=ASSERTION), stacklevel=5)
 
     def _counted(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
         for result in results:
@@ -232,13 +207,14 @@ class _Run:
 
     def _finished(self, results: Iterable[ChunkResult], parts: Parts) -> Iterator[Record]:
         """Link all documents, and return their records."""
-        console = self.problems.console
+        console, names = self.problems.console, []
         with progress_callback(console, "documents", self.problems.share) as update:
-            for _ in results:
+            for result in results:
+                names.append(part_name(result.number))
                 update(self.counts["documents"], 0)
         if self.counts["old"]:
             console.print(f"{self.counts['old']:,} documents were already finished")
-        return parts.records()
+        return parts.records(names)
 
 
 def _with_note_ids(documents: Iterator[Document], problems: Problems) -> Iterator[Document]:

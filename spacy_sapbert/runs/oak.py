@@ -35,7 +35,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         from ..documents.input_documents import Problems
         from ..pipeline.factories import LINKER, MATCHER, RESOLVER
         from ..pipeline.tokenizer import blank_pipeline
-        from .document_linker import LinkingPipeline
+        from .document_linker import LinkingPipeline, LinkSettings
 
         path = getattr(self.resource, "slug", None) or "spacy_sapbert"
         pipeline: Any = path
@@ -43,7 +43,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
             pipeline = blank_pipeline("en")
             for name in (RESOLVER, MATCHER, "composite_splitter", LINKER):
                 pipeline.add_pipe(name, config={"kb": path} if name in (MATCHER, LINKER) else {})
-        self._linking = LinkingPipeline(pipeline, Problems(Console(stderr=True), strict=True))
+        self._linking = LinkingPipeline(LinkSettings(pipeline), Problems(Console(stderr=True), strict=True))
         self._kb = self._linking.kb
 
     # --- text
@@ -52,14 +52,13 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         self, text: str, configuration: TextAnnotationConfiguration | None = None
     ) -> Iterator[TextAnnotation]:
         from ..linking.grounding import ground_record
-        from ..outputs.records import record_of
 
         if configuration and configuration.matches_whole_text:
             types = list(configuration.categories) or None
             candidates = ground_record(text, "", types, self._kb)["candidates"]
             mentions: list[Any] = [({"start": 0, "end": len(text), "text": text}, candidates[:1])]
         else:
-            records = [record_of(item, self._kb) for item in self._linking([Document("", text)])]
+            records = self._linking([Document("", text)])
             mentions = [(entity, entity["links"]) for record in records for entity in record["entities"]]
         for mention, links in mentions:
             for link in links:

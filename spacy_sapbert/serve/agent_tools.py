@@ -21,7 +21,7 @@ from ..kb.code_systems import CodeSystems
 from ..kb.ids import canonical_id
 from ..kb.search import search_names
 from ..linking.grounding import MOST, ground_record
-from ..runs.document_linker import Failure, LoadedLinker, linked_record
+from ..runs.document_linker import Failure, LinkingPipeline
 from ..types import SCORE_DIGITS, Document
 from .page import concept_card
 
@@ -40,9 +40,9 @@ Term = Annotated[str, Field(min_length=1, max_length=500)]
 Terms = Annotated[list[Term], Field(min_length=1, max_length=_TERMS)]
 
 
-def make_server(loaded: LoadedLinker, mappings: Sequence[Path] = ()) -> MCPServer:
+def make_server(linking: LinkingPipeline, mappings: Sequence[Path] = ()) -> MCPServer:
     """Create the server over a pipeline. Files of mappings give further codes, see `CodeSystems`."""
-    tools, kb = AgentTools(loaded, mappings), loaded.kb
+    tools, kb = AgentTools(linking, mappings), linking.kb
     title = kb.meta.get("catalog", {}).get("title") or ", ".join(kb.source_counts())
     types = ", ".join(list(kb.type_counts())[:_VALUES])
     instructions = _INSTRUCTIONS.format(title=title, concepts=len(kb), types=types or "none")
@@ -78,9 +78,9 @@ def _brief(value: Any) -> Any:
 class AgentTools:
     """The tools over a pipeline."""
 
-    def __init__(self, loaded: LoadedLinker, mappings: Sequence[Path]) -> None:
-        self._loaded = loaded
-        self._kb = loaded.kb
+    def __init__(self, linking: LinkingPipeline, mappings: Sequence[Path]) -> None:
+        self._linking = linking
+        self._kb = linking.kb
         self._codes = lru_cache(_SYSTEMS)(lambda systems: CodeSystems(self._kb, systems, mappings))
 
     def ground_terms(
@@ -115,7 +115,7 @@ class AgentTools:
             the preferred name, types, score, probability and matched name; or the reason why there is none, with the
             rejected candidate. The abbreviations that the text defines are listed, too.
         """
-        (record,) = self._loaded.link([Document("", text, position="the text")], linked_record)
+        (record,) = self._linking.link([Document("", text, position="the text")])
         if isinstance(record, Failure):
             raise ToolError(record.reason)
         return {key: record[key] for key in ("entities", "abbreviations")}
@@ -129,7 +129,7 @@ class AgentTools:
             The concepts, best first, with the name that matched. The score compares its length with that of the words.
         """
         concepts = search_names(self._kb, words, k)
-        labels = self._kb.labels_of([concept_id for concept_id, _, _ in concepts], self._loaded.language)
+        labels = self._kb.labels_of([concept_id for concept_id, _, _ in concepts], self._linking.language)
         keys = ("concept_id", "score", "name", "preferred_name", "types")
         rows = [(id, round(score, SCORE_DIGITS), name, *labels[id]) for id, score, name in concepts]
         return {"concepts": [dict(zip(keys, row, strict=True)) for row in rows]}

@@ -9,9 +9,8 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -30,8 +29,8 @@ from ..documents.text_files import value_document
 from ..errors import SapbertError
 from ..files.source import BrokenRecord
 from ..files.values import parse_json
-from ..outputs.records import LinkedDocument, record_of
-from ..runs.document_linker import LinkingPipeline, watched
+from ..outputs.records import LinkedDocument
+from ..runs.document_linker import Failure, LinkingPipeline, watched
 from ..types import Document
 from .observing import Metrics, Observer
 from .page import POLICY, Page
@@ -204,8 +203,8 @@ class Site:
         try:
             linking = self._load()
             page = Page(linking.kb, self._name, self.limits.max_chars)
-            with closing(linking([Document("", EXAMPLE, position="the example")], short_lived=True)) as linked:
-                self._example = page.render(EXAMPLE, next(linked, None))
+            linked = linking([Document("", EXAMPLE, position="the example")], partial(page.render, EXAMPLE))
+            self._example = next(linked, page.render(EXAMPLE))
         except Exception as error:
             self.failure = error
             raise
@@ -323,22 +322,31 @@ class Site:
     ) -> dict[str, Shown]:
         """Link documents, and return what `show` makes of each, by its position. Those that fail are left out."""
         linking, _ = self._loaded()
-        stoppable = takewhile(lambda _: not stop.is_set(), documents)
         shown: dict[str, Shown] = {}
-        try:
-            # the memory of new words is freed when the documents have been shown
-            with closing(linking(stoppable, batch_size=_TEXTS_AT_ONCE, short_lived=True)) as linked:
-                for item in linked:
-                    shown[item.document.position] = show(item)
-                    self.metrics.count(item.mentions)
-        except SapbertError as error:
-            linking.problems.report(documents[len(shown)].position, error)
+
+        def view(item: LinkedDocument) -> Shown:
+            self.metrics.count(item.mentions)
+            return show(item)
+
+        for first in range(0, len(documents), _TEXTS_AT_ONCE):
+            batch = documents[first : first + _TEXTS_AT_ONCE]
+            if stop.is_set():
+                break
+            try:
+                results = linking.link(batch, view, independent=False)
+            except SapbertError as error:
+                linking.problems.report(batch[0].position, error)
+                break
+            for document, result in zip(batch, results, strict=True):
+                if isinstance(result, Failure):
+                    linking.problems.report(*result)
+                else:
+                    shown[document.position] = result
         return shown
 
     def _record(self, item: LinkedDocument) -> bytes:
         """Return the record as JSON, which is written here because it can be long."""
-        linking, _ = self._loaded()
-        return _to_json(record_of(item, linking.kb, language=linking.display_language))
+        return _to_json(self._loaded()[0].record(item))
 
 
 def _to_json(value: dict[str, Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -65,11 +64,10 @@ def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOST
 
 
 class _Pages:
-    """The answers of the server. FastAPI calls them in threads, so a lock lets one after the other use the session."""
+    """The answers of the server. None waits for anything, so one after the other uses the session."""
 
     def __init__(self, session: ReviewSession) -> None:
         self.session = session
-        self._lock = threading.Lock()
         labels = [(label, display_label(label), session.color(label)) for label in session.labels]
         template = open_template(_FOLDER / "review.html", style=_STYLE, script=_SCRIPT)
         self._page = template.render(labels=labels, author=session.author)
@@ -86,50 +84,43 @@ class _Pages:
         ):
             self.router.add_api_route(path, answer, methods=[method])
 
-    def page(self) -> HTMLResponse:
+    async def page(self) -> HTMLResponse:
         return HTMLResponse(self._page, headers={CSP: POLICY})
 
-    def next(self, window: str, later: int | None = None) -> dict[str, Any]:
+    async def next(self, window: str, later: int | None = None) -> dict[str, Any]:
         self._check(later)
-        with self._lock:
-            return self._shown(self.session.next(window, later=later), window)
+        return self._shown(self.session.next(window, later=later), window)
 
-    def mention(self, number: int, window: str) -> dict[str, Any]:
+    async def mention(self, number: int, window: str) -> dict[str, Any]:
         self._check(number)
-        with self._lock:
-            return self._shown(number, window)
+        return self._shown(number, window)
 
-    def decide(self, number: int, window: str, sent: Decision) -> Any:
+    async def decide(self, number: int, window: str, sent: Decision) -> Any:
         self._check(number)
-        with self._lock:
-            present = self.session.view(number, window)["decision"]
-            if present and present["number"] != sent.seen:
-                author = present.get("author") or "Another window"
-                error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
-                return JSONResponse({"error": error, **self._shown(number, window)}, 409)
-            correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
-            shown = self._shown(self.session.next(window), window)
-            return {"correction": self.session.correction(correction), **shown}
+        present = self.session.view(number, window)["decision"]
+        if present and present["number"] != sent.seen:
+            author = present.get("author") or "Another window"
+            error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
+            return JSONResponse({"error": error, **self._shown(number, window)}, 409)
+        correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
+        shown = self._shown(self.session.next(window), window)
+        return {"correction": self.session.correction(correction), **shown}
 
-    def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
+    async def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
         self._check(number)
-        with self._lock:
-            correction = self.session.add(**sent.model_dump())
-            return {"correction": self.session.correction(correction), **self._shown(number, window)}
+        correction = self.session.add(**sent.model_dump())
+        return {"correction": self.session.correction(correction), **self._shown(number, window)}
 
-    def undo(self, number: int, window: str) -> dict[str, Any]:
-        with self._lock:
-            mention = self.session.mention_of(number)
-            undone = self.session.undo(number)
-            return {"undone": undone, **self._shown(self.session.next(window) if mention is None else mention, window)}
+    async def undo(self, number: int, window: str) -> dict[str, Any]:
+        mention = self.session.mention_of(number)
+        undone = self.session.undo(number)
+        return {"undone": undone, **self._shown(self.session.next(window) if mention is None else mention, window)}
 
-    def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
-        with self._lock:
-            return {"concepts": self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning")}
+    async def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
+        return {"concepts": self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning")}
 
-    def concept(self, id: str) -> dict[str, Any]:
-        with self._lock:
-            return self.session.concept(id)
+    async def concept(self, id: str) -> dict[str, Any]:
+        return self.session.concept(id)
 
     def _check(self, number: int | None) -> None:
         """Check that there is such a mention."""

@@ -61,14 +61,7 @@ def protect(
     """
     for kind in (HTTPException, RequestValidationError, SapbertError):
         app.add_exception_handler(kind, _show_error)
-    # each one is put around those before
-    app.add_middleware(_bounded, max_bytes=max_bytes)
-    if token:
-        app.add_middleware(_with_token, token=token.encode())
-    if secret:
-        app.add_middleware(_with_secret, secret=secret.encode())
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    app.add_middleware(_with_strict_headers)
+    app.add_middleware(_Guard, hosts=list(hosts), max_bytes=max_bytes, token=token, secret=secret)
 
 
 async def _show_error(request: Request, error: Exception) -> Response:
@@ -94,50 +87,64 @@ def _hash(source: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
-def _with_strict_headers(app: ASGIApp) -> ASGIApp:
-    """Add headers that let a browser only show an answer. A page can bring a policy of its own."""
+class _Guard:
+    """Passes on the requests that may reach an application, and adds the headers of `_HEADERS` to its answers."""
 
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Sequence[str], max_bytes: int, token: str | None, secret: str | None
+    ) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._token = token
+        self._secret = secret
+        self._checked = TrustedHostMiddleware(self._admit, allowed_hosts=hosts, www_redirect=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                    headers.setdefault(name, value)  # a page can bring a policy of its own
             await send(message)
 
-        await app(scope, receive, send_with_headers)
+        await self._checked(scope, receive, send_with_headers)
 
-    return call
-
-
-def _with_secret(app: ASGIApp, secret: bytes) -> ASGIApp:
-    """Know no address that does not begin with the secret, before anything else of a request is read."""
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        first = "" if scope["type"] == "lifespan" else scope["path"].removeprefix("/").partition("/")[0]
-        if scope["type"] == "lifespan" or hmac.compare_digest(first.encode("utf-8", "surrogatepass"), secret):
-            await app(scope, receive, send)
-        else:
-            await JSONResponse({"error": "Not Found"}, 404)(scope, receive, send)
-
-    return call
-
-
-def _with_token(app: ASGIApp, token: bytes) -> ASGIApp:
-    """Refuse requests without the token."""
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        is_open = scope["type"] != "http" or scope["path"] in OPEN_PATHS
-        # in constant time, so that the time does not show how much of the token was right
-        if is_open or hmac.compare_digest(_sent_token(Headers(scope=scope).get("Authorization", "")), token):
-            await app(scope, receive, send)
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read nothing of a request without the secret or the token, and no more of another one than allowed."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
             return
-        answer = JSONResponse({"error": _NO_TOKEN}, 401)
-        for challenge in _CHALLENGES:
-            answer.headers.append("WWW-Authenticate", challenge)
-        await answer(scope, receive, send)
+        path, given = scope["path"], Headers(scope=scope)
+        if self._secret and not _same(path.removeprefix("/").partition("/")[0], self._secret):
+            await JSONResponse({"error": "Not Found"}, 404)(scope, receive, send)
+            return
+        if (
+            self._token
+            and path not in OPEN_PATHS
+            and not _same(_sent_token(given.get("Authorization", "")), self._token)
+        ):
+            answer = JSONResponse({"error": _NO_TOKEN}, 401)
+            for challenge in _CHALLENGES:
+                answer.headers.append("WWW-Authenticate", challenge)
+            await answer(scope, receive, send)
+            return
+        length, received = int(given.get("Content-Length", 0)), 0
 
-    return call
+        async def receive_some() -> Message:
+            nonlocal received
+            message: Message = await receive() if length <= self._max_bytes else {}
+            received += len(message.get("body", b""))
+            if max(length, received) > self._max_bytes:
+                raise Refused(413, f"The request is too long. The server accepts at most {self._max_bytes:,} bytes.")
+            return message
+
+        await self._app(scope, receive_some, send)
+
+
+def _same(given: str | bytes, expected: str) -> bool:
+    """Compare in constant time, so that the time does not show how much of a secret was right."""
+    sent = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
+    return hmac.compare_digest(sent, expected.encode())
 
 
 def _sent_token(header: str) -> bytes:
@@ -150,23 +157,3 @@ def _sent_token(header: str) -> bytes:
         return b64decode(value.strip(), validate=True).partition(b":")[2]
     except ValueError:
         return b""
-
-
-def _bounded(app: ASGIApp, max_bytes: int) -> ASGIApp:
-    """Read no more of a request than a number of bytes, and nothing of one that says that it has more."""
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        length = int(Headers(scope=scope).get("Content-Length", 0)) if scope["type"] == "http" else 0
-        received = 0
-
-        async def receive_some() -> Message:
-            nonlocal received
-            message: Message = await receive() if length <= max_bytes else {}
-            received += len(message.get("body", b""))
-            if max(length, received) > max_bytes:
-                raise Refused(413, f"The request is too long. The server accepts at most {max_bytes:,} bytes.")
-            return message
-
-        await app(scope, receive_some, send)
-
-    return call

@@ -18,7 +18,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import Errors, SapbertError
-from ..runs.document_linker import LinkingPipeline
+from ..runs.document_linker import LinkingPipeline, LinkSettings
 from .app import Site, make_app
 from .observing import LOGGER, METRICS_FOLDER, LoggedProblems, configure_log, forget_dead_workers
 from .settings import BACKLOG, Limits, LogFormat
@@ -53,7 +53,7 @@ class Settings:
     def _load(self) -> LinkingPipeline:
         from ..pipeline.box import load
 
-        return LinkingPipeline(self.pipeline or load(), LoggedProblems(Console(stderr=True)))
+        return LinkingPipeline(LinkSettings(self.pipeline or load()), LoggedProblems(Console(stderr=True)))
 
 
 def server_config(app: Any, max_connections: int, **options: Any) -> uvicorn.Config:

@@ -61,7 +61,7 @@ def finish(*arguments, **settings):
 
 
 def parts_of(output):
-    return list((output.parent / f".{output.name}.parts").glob("*.jsonl"))
+    return list((output.parent / f".{output.name}.parts").glob("[0-9]*.jsonl"))
 
 
 def wait_until(condition):

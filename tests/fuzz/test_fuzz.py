@@ -26,9 +26,8 @@ from spacy_sapbert.documents.source import Report
 from spacy_sapbert.encoders.biosyn_import import read_vectorizer
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.runs.document_linker import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.serve.app import Site, make_app
 from spacy_sapbert.serve.review_app import make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
@@ -132,10 +131,10 @@ def clients(small_kb, tmp_path_factory):
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "Disease", "pattern": name} for name in ("cold", "aspirin")])
     nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
-    linking = LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
+    linking = LinkingPipeline(LinkSettings(nlp), Problems(Console(file=io.StringIO())))
     site = Site(lambda: linking, "fuzz", Limits(max_chars=1000, max_texts=8, max_bytes=200_000))
     site.load()
-    records = [record_of(item, linking.kb) for item in linking([Document("1", "A cold and aspirin.", position="x")])]
+    records = list(linking([Document("1", "A cold and aspirin.", position="x")]))
     file = CorrectionsFile(tmp_path_factory.mktemp("fuzz") / Path("c.db"), create=True)
     review = make_review_app(ReviewSession(file, linking, records, corpus="notes", author="me"))
     yield {

@@ -41,10 +41,10 @@ def one_file_each(monkeypatch):
 def open_run(linking_folder, corpus, tmp_path, one_file_each):
     """A function that opens a run over the corpus."""
 
-    def make(inputs=corpus, output=tmp_path / "out", pipeline=linking_folder, shown=None, **settings):
+    def make(inputs=corpus, output=tmp_path / "out", pipeline=linking_folder, **settings):
         problems = Problems(Console(quiet=True))
         sources = [(inputs, ReadOptions(None))]
-        return CorpusRun(LinkSettings(str(pipeline), **settings), sources, output, problems, shown)
+        return CorpusRun(LinkSettings(str(pipeline), **settings), sources, output, problems)
 
     return make
 

@@ -17,9 +17,8 @@ from filelock import FileLock
 from spacy_sapbert.errors import CannotWriteError, SapbertError
 from spacy_sapbert.files.output import LOCK_FILE
 from spacy_sapbert.runs import corpus_run, engines
-from spacy_sapbert.runs.corpus_run import PartitionResult
+from spacy_sapbert.runs.corpus_run import MANIFEST, PartitionResult
 from spacy_sapbert.runs.engines import TRIES, engine, run_local
-from spacy_sapbert.runs.partitions import MANIFEST
 
 NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
 
@@ -67,15 +66,38 @@ def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_
     assert link_all()[0] == []
     (out / "1.jsonl.parquet").unlink()
     assert link_all()[0] == ["1.jsonl"]
-    damaged = out / "2.jsonl.parquet"
-    damaged.write_bytes(damaged.read_bytes()[:-20])
-    assert link_all()[0] == ["2.jsonl"]
     assert rows(out) == expected
     (corpus / "0.jsonl").write_text('{"id": "new", "text": "New aspirin."}\n')
     assert link_all()[0] == ["0.jsonl"]
     assert {row["doc_id"] for row in rows(out)} & {"new", "0-0", "1-0"} == {"new", "1-0"}
     assert link_all(max_characters=500)[0] == NAMES
-    assert link_all(max_characters=500, shown={"corrections": "x"})[0] == NAMES
+    assert link_all(max_characters=500, candidates=2)[0] == NAMES
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGES = {
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-20]),
+    "emptied": lambda path: path.write_bytes(b""),
+    "with a flipped bit": flip,
+    "replaced by a folder": lambda path: (path.unlink(), path.mkdir()),
+    "with another schema": lambda path: parquet.write_table(
+        pyarrow.table({"a": [1]}).replace_schema_metadata(parquet.read_metadata(path).metadata), path
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_reported_and_made_again(link_all, out, expected, damage):
+    link_all()
+    damage(out / "2.jsonl.parquet")
+    with pytest.warns(UserWarning, match=r"W514.*2\.jsonl\.parquet"):
+        assert link_all()[0] == ["2.jsonl"]
+    assert rows(out) == expected
 
 
 def test_a_report_of_a_broken_record_shows_its_brackets(link_all, corpus):
@@ -166,7 +188,7 @@ def test_two_runs_do_not_share_a_folder(link_all, out):
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypatch, expected):
-    link_file = corpus_run.PartitionWork._write
+    link_file = corpus_run.PartitionWork._link
 
     def fill(self, partition, problems):
         if partition.name == "1.jsonl":
@@ -174,7 +196,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypa
         return link_file(self, partition, problems)
 
     with monkeypatch.context() as patch:
-        patch.setattr(corpus_run.PartitionWork, "_write", fill)
+        patch.setattr(corpus_run.PartitionWork, "_link", fill)
         with pytest.raises(SapbertError, match="E507"):
             link_all()
     assert manifest(out)["complete"] is False
@@ -204,14 +226,14 @@ def test_an_older_file_of_a_partition_that_is_set_aside_goes(link_all, out):
 
 
 def test_an_unexpected_error_sets_a_partition_aside(link_all, out, monkeypatch):
-    link_file = corpus_run.PartitionWork._write
+    link_file = corpus_run.PartitionWork._link
 
     def fail(self, partition, problems):
         if partition.name == "1.jsonl":
             raise ZeroDivisionError("a fault")
         return link_file(self, partition, problems)
 
-    monkeypatch.setattr(corpus_run.PartitionWork, "_write", fail)
+    monkeypatch.setattr(corpus_run.PartitionWork, "_link", fail)
     run = link_all()[1]
     assert {one.name: one.problem for one in run.set_aside()} == {"1.jsonl": "ZeroDivisionError: a fault"}
     assert {path.name for path in out.glob("*.parquet")} == {"0.jsonl.parquet", "2.jsonl.parquet"}
@@ -270,7 +292,7 @@ def test_an_error_that_ends_the_run_is_passed_on(monkeypatch, open_run):
     def full(self, partition, problems):
         raise CannotWriteError(path="x", reason="full")
 
-    monkeypatch.setattr(corpus_run.PartitionWork, "_write", full)
+    monkeypatch.setattr(corpus_run.PartitionWork, "_link", full)
     run = open_run()
     found = run._work(run.partitions[0]).error
     assert isinstance(found, CannotWriteError)

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.tables import COLUMNS
 from spacy_sapbert.runs import document_linker, link_batches
-from spacy_sapbert.runs.document_linker import DocumentLinker, LinkSettings, TookTooLong, cut, linker_of, time_limit
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings, TookTooLong, cut, linker_of, time_limit
 from spacy_sapbert.runs.link_batches import linked_batches, links_schema
 from spacy_sapbert.types import Document
 
@@ -63,8 +63,8 @@ def test_batches_of_documents_become_batches_of_links(linking_folder):
 def test_a_process_loads_a_pipeline_once(linking_folder, monkeypatch):
     linker_of.cache_clear()
     loaded = []
-    load = document_linker.LinkingPipeline
-    monkeypatch.setattr(document_linker, "LinkingPipeline", lambda *a, **k: (loaded.append(a[0]), load(*a, **k))[1])
+    load = document_linker.load_pipeline
+    monkeypatch.setattr(document_linker, "load_pipeline", lambda path: (loaded.append(path), load(path))[1])
     batch = pyarrow.RecordBatch.from_pydict({"id": ["a"], "text": [TEXT]})
     for _ in range(3):
         assert list(link_batches.link_batches(linking_folder, [batch, batch]))
@@ -81,7 +81,7 @@ def test_columns_are_named_as_in_parquet(linking_folder):
 
 def test_a_document_that_fails_is_a_row_and_the_rest_goes_on(difficult):
     texts = [TEXT, "a quagga", " ", "damaged\0", TEXT, "x" * 101]
-    linked = rows(linked_batches(DocumentLinker(LinkSettings(difficult, max_characters=100)), documents(*texts)))
+    linked = rows(linked_batches(LinkingPipeline(LinkSettings(difficult, max_characters=100)), documents(*texts)))
     found = failures(linked)
     assert set(found) == {"1", "2", "3", "5"}
     assert "ValueError: a quagga" in found["1"]
@@ -93,7 +93,7 @@ def test_a_document_that_fails_is_a_row_and_the_rest_goes_on(difficult):
 
 def test_a_document_that_takes_too_long_is_a_row_and_the_rest_goes_on(difficult):
     started = time.monotonic()
-    linked = rows(linked_batches(DocumentLinker(LinkSettings(difficult, seconds=3)), documents(TEXT, "a sloth", TEXT)))
+    linked = rows(linked_batches(LinkingPipeline(LinkSettings(difficult, seconds=3)), documents(TEXT, "a sloth", TEXT)))
     assert time.monotonic() - started < 45
     assert failures(linked) == {"1": "it took longer than 3 seconds"}
     assert [row["doc_id"] for row in linked if row["concept_id"]] == ["0", "0", "0", "2", "2", "2"]

@@ -3,10 +3,13 @@
 import io
 import os
 import random
+import re
 import resource
 import shutil
 import signal
 from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
@@ -18,12 +21,13 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.output import LOCK_FILE
 from spacy_sapbert.runs import document_linker
 from spacy_sapbert.runs.document_linker import NO_LIMIT, Failure, LinkSettings, linker_of
-from spacy_sapbert.runs.file_run import ChunkWork, open_parts
+from spacy_sapbert.runs.file_run import ChunkWork, open_parts, part_name
 from spacy_sapbert.types import Document
 
 IDENTITY = {"vocabulary": "a", "pipeline/config.cfg": "1"}
 DOCUMENTS = [Document(f"d{i}", f"text {i}é" if i != 3 else "", position=f"x.jsonl, line {i + 1}") for i in range(8)]
 FAILING = "d5"
+UNUSED = LinkSettings("unused")
 ENTITIES = [{"kb_id": "D1"}, {"kb_id": "NIL"}]
 
 
@@ -40,16 +44,16 @@ def linker(monkeypatch):
         ]
 
     monkeypatch.setattr(document_linker, "DOCUMENTS_PER_BATCH", 2)
-    monkeypatch.setattr("spacy_sapbert.runs.file_run.linker_of", lambda settings: link)
+    monkeypatch.setattr("spacy_sapbert.runs.file_run.linker_of", lambda settings: SimpleNamespace(link=link))
 
 
+@dataclass(frozen=True)
 class Work(ChunkWork):
     """Counts the chunks that it links, and stops before one."""
 
-    def __init__(self, stop=None):
-        super().__init__(LinkSettings("unused"))
-        object.__setattr__(self, "linked", [])
-        object.__setattr__(self, "stop", stop)
+    settings: LinkSettings = UNUSED
+    stop: int | None = None
+    linked: list[int] = field(default_factory=list)
 
     def __call__(self, chunk):
         if chunk[0] == self.stop:
@@ -63,15 +67,21 @@ def output(tmp_path):
     return tmp_path / "out.jsonl"
 
 
+class Unfinished(Exception):
+    """Stops a run before its output is written."""
+
+
 def link(output, documents=DOCUMENTS, stop=None, resume=None, identity=IDENTITY, finish=False):
     """Link documents in parts. RETURNS: the records, the chunks that were linked, the reports, the counts."""
-    problems, counts, work = Problems(Console(file=io.StringIO(), soft_wrap=True)), Counter(), Work(stop)
-    with open_parts(output, resume=resume) as parts:
-        parts.begin(identity)
-        for result in work.stream(documents, problems, 1, parts):
+    problems, counts, names = Problems(Console(file=io.StringIO(), soft_wrap=True)), Counter(), []
+    with suppress(Unfinished), open_parts(output, resume=resume) as parts:
+        work = Work(stop=stop).keeping(parts, identity)
+        for result in work.stream(documents, problems, 1):
             counts += result.counts
-        records = list(parts.records())
-        parts.finished = finish
+            names.append(part_name(result.number))
+        records = list(parts.records(names))
+        if not finish:
+            raise Unfinished
     return SimpleNamespace(records=records, linked=work.linked, problems=problems, counts=counts)
 
 
@@ -105,29 +115,48 @@ def test_a_run_goes_on_with_its_parts(output, stop, whole):
     assert os.listdir(output.parent) == []
 
 
-def test_parts_that_are_lost_or_cut_off_are_linked_again(output, whole):
+def flip(path, position):
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGES = {
+    "cut short": lambda path, draw: path.write_bytes(path.read_bytes()[: draw.randrange(path.stat().st_size)]),
+    "without its end": lambda path, draw: path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1])),
+    "emptied": lambda path, draw: path.write_bytes(b""),
+    "with a flipped bit": lambda path, draw: flip(path, draw.randrange(path.stat().st_size)),
+    "replaced by a folder": lambda path, draw: (path.unlink(), path.mkdir()),
+    "of other JSON": lambda path, draw: path.write_text('{"id": "x"}\n[]\n'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_parts_that_are_damaged_are_reported_and_linked_again(output, whole, damage):
     link(output)
     folder = output.with_name(".out.jsonl.parts")
     shutil.copytree(folder, output.with_name("sound"))
     draw = random.Random(1)
-
-    def damage(path):
-        content = path.read_bytes()
-        kind = draw.randrange(3)
-        if kind == 0:
-            path.unlink()
-        elif kind == 1:
-            path.write_bytes(content[: draw.randrange(len(content))])
-        else:
-            path.write_bytes(b"".join(content.splitlines(keepends=True)[:-1]))
-
-    for _ in range(30):
+    for _ in range(10):
         shutil.rmtree(folder)
         shutil.copytree(output.with_name("sound"), folder)
-        for path in draw.sample(sorted(folder.glob("*.json*")), draw.randint(1, 3)):
-            damage(path)
-        again = link(output, resume=True)
+        damaged = draw.sample(sorted(folder.glob("*.json*")), draw.randint(1, 3))
+        for path in damaged:
+            damage(path, draw)
+        with pytest.warns(UserWarning, match="W514") as warned:
+            again = link(output, resume=True)
         assert (again.records, again.counts, again.problems.broken) == (whole.records, whole.counts, 2)
+        assert {re.findall(r"\S+\.jsonl", str(warning.message))[-1] for warning in warned} == set(map(str, damaged))
+
+
+def test_parts_that_are_lost_are_linked_again(output, whole):
+    link(output)
+    folder = output.with_name(".out.jsonl.parts")
+    for lost in sorted(folder.glob("*.jsonl")):
+        lost.unlink()
+        again = link(output, resume=True)
+        assert again.linked == ([] if lost.stem == "run" else [int(lost.stem)])
+        assert again.records == whole.records
 
 
 def test_hours_of_work_are_not_thrown_away_without_a_word(output):
@@ -164,7 +193,7 @@ def test_only_one_process_writes_an_output(output):
     interrupt(output, stop=1)
     with open_parts(output, resume=True), pytest.raises(SapbertError, match=r"E507.*another process"):
         link(output, resume=False)
-    lock = output.with_name(".out.jsonl.parts") / LOCK_FILE
+    lock = output.with_name(".out.jsonl.parts") / f".{LOCK_FILE}"
     with FileLock(lock), pytest.raises(SapbertError, match=r"E507.*another process"):
         link(output, resume=True)
 
@@ -221,12 +250,12 @@ def test_processes_give_what_one_gives_in_order(linking_folder, monkeypatch):
 
 def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
     def identity(folder=linking_folder, **settings):
-        return linker_of(LinkSettings(str(folder))).load().identity(settings)
+        return linker_of(LinkSettings(str(folder), **settings)).identity()
 
     first = identity()
     assert first == identity()
-    assert {**first, "codes": ["UMLS"]} == identity(codes=["UMLS"])
-    nlp = linker_of(LinkSettings(str(linking_folder))).load().pipeline.nlp
+    assert {**first, "given mentions": True} == identity(given=True)
+    nlp = linker_of(LinkSettings(str(linking_folder))).nlp
     nlp.to_disk(tmp_path / "moved")
     assert first == identity(tmp_path / "moved")
     nlp.meta["version"] = "2.0.0"

@@ -6,10 +6,9 @@ from rich.console import Console
 from spacy.language import Language
 
 from spacy_sapbert.documents.input_documents import Problems
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
 from spacy_sapbert.runs import document_linker as pipelines
-from spacy_sapbert.runs.document_linker import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.types import Document
 
 
@@ -23,65 +22,44 @@ def fails_on_zebras(doc):
 @pytest.fixture
 def linking(linking_folder, monkeypatch):
     monkeypatch.setattr(pipelines, "DOCUMENTS_PER_BATCH", 2)
-    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_ZONE", 3)
     nlp = spacy.load(linking_folder)
     nlp.add_pipe("fails_on_zebras", first=True)
-    return LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
+    return LinkingPipeline(LinkSettings(nlp), Problems(Console(file=io.StringIO())))
 
 
 def documents(*texts):
     return [Document(str(i), text, position=f"text {i}") for i, text in enumerate(texts)]
 
 
-def run(linking, texts, **settings):
-    return [record_of(item, linking.kb) for item in linking(documents(*texts), **settings)]
-
-
 TEXTS = [f"Cystic fibrosis (CF) and aspirin{i}, CF with breast and ovarian cancer." for i in range(8)]
 FAILING = ["a zebra", *TEXTS[:2], "zebra", "zebra", "zebra", *TEXTS[2:], "last zebra"]
 
 
-@pytest.mark.parametrize("texts", [[], TEXTS[:3], TEXTS, FAILING])
-@pytest.mark.parametrize("batch_size", [1, 2, 100])
-def test_memory_zones_change_no_result(linking, texts, batch_size):
-    expected = run(linking, texts)
-    reported = linking.problems.broken
-    assert run(linking, texts, batch_size=batch_size, short_lived=True) == expected
-    assert linking.problems.broken == 2 * reported == 2 * sum("zebra" in text for text in texts)
-    assert len(expected) == len(texts) - reported
+def test_the_others_of_a_batch_on_which_a_component_fails_are_linked(linking):
+    texts = [record["text"] for record in linking(documents(*FAILING))]
+    assert texts == TEXTS
+    assert linking.problems.broken == len(FAILING) - len(TEXTS)
 
 
 def test_independent_batches(linking):
     """What was linked before has no effect on a batch, not even on the last digit of a score."""
     generator = linking.nlp.get_pipe("sapbert_linker").linker.generator
-    linked = [
-        record_of(item, linking.kb) for item in linking(documents(*TEXTS), independent_batches=True, batch_size=3)
-    ]
-    assert linked == run(linking, TEXTS, batch_size=3)
+    batches = [documents(*TEXTS)[first : first + 3] for first in range(0, len(TEXTS), 3)]
+    linked = [record for batch in batches for record in linking.link(batch)]
+    assert linked == list(linking(documents(*TEXTS)))
     cancer = "ovarian cancer"
-    assert cancer in {text for text, *_ in generator._cache}
-    list(linking(documents("aspirin"), independent_batches=True))
+    linking.link(documents("aspirin"))
     assert {text for text, *_ in generator._cache} == {"aspirin"}
-    list(linking(documents(TEXTS[0])))
+    linking.link(documents(TEXTS[0]), independent=False)
     assert {"aspirin", cancer} <= {text for text, *_ in generator._cache}
 
 
-def test_new_words_of_short_lived_documents_are_forgotten(linking):
-    run(linking, TEXTS)  # what the pipeline itself needs
+def test_new_words_are_forgotten(linking):
+    list(linking(documents(*TEXTS)))  # what the pipeline itself needs
     before = len(linking.nlp.vocab.strings)
     words = [f"newword{i}" for i in range(20)]
-    assert [item["text"] for item in run(linking, words, short_lived=True)] == words
+    assert [record["text"] for record in linking(documents(*words))] == words
     assert len(linking.nlp.vocab.strings) == before
-    run(linking, words)
-    assert len(linking.nlp.vocab.strings) > before
-
-
-def test_a_run_that_is_not_read_to_its_end_leaves_the_memory_zone(linking):
-    results = linking(documents(*TEXTS), short_lived=True)
-    assert next(results).document.doc_id == "0"
-    results.close()
-    run(linking, ["somethingelse"])
-    assert "somethingelse" in linking.nlp.vocab.strings
 
 
 def test_spacys_own_tokenizer_is_replaced_by_one_that_takes_linear_time(linking_folder):
@@ -93,5 +71,5 @@ def test_spacys_own_tokenizer_is_replaced_by_one_that_takes_linear_time(linking_
 
 
 def test_so_is_that_of_a_pipeline_in_memory(linking_folder):
-    linking = pipelines.LinkingPipeline(spacy.load(linking_folder), Problems(Console(quiet=True)))
+    linking = LinkingPipeline(LinkSettings(spacy.load(linking_folder)), Problems(Console(quiet=True)))
     assert type(linking.nlp.tokenizer) is BoundedTokenizer

@@ -15,9 +15,8 @@ from spacy.language import Language
 
 from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.runs.document_linker import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.serve.app import Site
 from spacy_sapbert.serve.review_session import ReviewSession
 from spacy_sapbert.serve.server import Settings, server_config
@@ -62,7 +61,7 @@ def web_nlp(web_kb):
 
 @pytest.fixture(scope="session")
 def linking(web_nlp):
-    return LinkingPipeline(web_nlp, Problems(Console(file=io.StringIO(), soft_wrap=True)))
+    return LinkingPipeline(LinkSettings(web_nlp), Problems(Console(file=io.StringIO(), soft_wrap=True)))
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def start(file, linking):
 
     def start(*texts, author="Ann", file=file, **options):
         documents = [Document(f"d{number}", text, position="here") for number, text in enumerate(texts)]
-        records = [record_of(item, linking.kb) for item in linking(documents)]
+        records = list(linking(documents))
         return ReviewSession(file, linking, records, corpus="notes", author=author, **options)
 
     return start

@@ -6,7 +6,7 @@ import sys
 import anyio
 import pytest
 
-from spacy_sapbert.runs.document_linker import LinkSettings, LoadedLinker
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 
 mcp = pytest.importorskip("mcp")
 from spacy_sapbert.serve import agent_tools  # noqa: E402
@@ -14,7 +14,7 @@ from spacy_sapbert.serve import agent_tools  # noqa: E402
 
 @pytest.fixture(scope="module")
 def server(web_nlp):
-    return agent_tools.make_server(LoadedLinker(LinkSettings("unused"), web_nlp))
+    return agent_tools.make_server(LinkingPipeline(LinkSettings(web_nlp)))
 
 
 @pytest.fixture

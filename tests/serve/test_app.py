@@ -15,7 +15,6 @@ from fastapi.openapi.models import OpenAPI
 from spacy_sapbert.documents.input_documents import ReadOptions
 from spacy_sapbert.documents.text_files import value_document
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.serve.settings import Limits
 
 from .conftest import SMALL
@@ -55,8 +54,8 @@ def test_json_is_that_of_link(ask, linking):
     status, headers, body = ask("POST", "/link", sent)
     assert (status, headers["Content-Type"]) == (200, "application/json")
     document = value_document(json.loads(sent), "", ReadOptions("jsonl"))
-    (item,) = linking([document])
-    assert json.loads(body) == json.loads(json.dumps(record_of(item, linking.kb)))
+    (record,) = linking([document])
+    assert json.loads(body) == json.loads(json.dumps(record))
     assert [entity["kb_id"] for entity in json.loads(body)["entities"]][-1] == "D001943|D010051"
 
 
@@ -178,8 +177,8 @@ def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
             if "error" in answer:
                 continue
             document = value_document(value, "", ReadOptions("jsonl"))
-            (item,) = linking([document])
-            assert answer == json.loads(json.dumps(record_of(item, linking.kb)))
+            (record,) = linking([document])
+            assert answer == json.loads(json.dumps(record))
     assert [answer.get("id") for answer in answers] == ["b", "7", None]
     assert "The pipeline failed" in answers[0]["error"]
     assert "at most 1,000 characters" in answers[2]["error"]

@@ -131,9 +131,9 @@ def test_everyone_can_use_the_page(screen, browser, port, faults, width, dark):
 
 def test_of_many_mentions_only_one_card_is_laid_out(browser, port, linking, tmp_path):
     text = "A cold, a zebra and CF. " * 167
-    item = next(linking([Document("", text)]))
-    page = tmp_path / "many.html"
-    page.write_text(Page(linking.kb, "many", len(text)).render(text, item), encoding="utf8")
+    page, many = tmp_path / "many.html", Page(linking.kb, "many", len(text))
+    html = next(linking([Document("", text)], lambda item: many.render(text, item)))
+    page.write_text(html, encoding="utf8")
     browser.get(page.as_uri())
     browser.find_elements("css selector", ".mention")[400].click()
     laid_out = "return [...document.querySelectorAll('.card')].map((card) => card.offsetHeight > 0)"

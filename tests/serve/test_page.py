@@ -25,10 +25,13 @@ def show(page, linking):
     """A function that gives the texts of the cards of a text."""
 
     def render(text):
-        item = next(linking([Document("", text)]))
-        return words(page.render(text, item))
+        return words(render_linked(page, linking, text))
 
     return render
+
+
+def render_linked(page, linking, text, *rest):
+    return next(linking([Document("", text)], lambda item: page.render(text, item, *rest)))
 
 
 def words(html):
@@ -66,7 +69,7 @@ def test_what_is_not_linked_says_why(show, page, linking):
     (card,) = show("zebra")
     assert card.startswith("zebra Disease Not linked Probability 0.")
     assert "Candidates Concept Matched name Score" in card
-    html = page.render("", next(linking([Document("", "a zebra with a cold")])))
+    html = render_linked(page, linking, "a zebra with a cold")
     assert '<a class="mention c0 nil" href="#m1"><bdi>zebra</bdi></a>' in html
     assert "not linked 1" in html
 
@@ -154,9 +157,9 @@ def test_a_line_at_the_beginning_is_kept(page):
 
 
 def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
-    plain = page.render("x", next(linking([Document("", "a cold")])))
+    plain = render_linked(page, linking, "a cold")
     scripts = plain.count("<script>")
-    from_vocabulary = page.render(EVIL, next(linking([Document("", f"{EVIL} hostile {EVIL}")])), EVIL)
+    from_vocabulary = render_linked(page, linking, f"{EVIL} hostile {EVIL}", EVIL)
     link = Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL, tie=EVIL)
     from_links = page.render(
         EVIL, linked(web_nlp, EVIL, link, composite_splits=[(EVIL,)], kb_ents=[(EVIL, 1)], label=EVIL)

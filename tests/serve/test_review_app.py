@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 
 from spacy_sapbert.kb.ids import prefixes
 from spacy_sapbert.outputs.pages import concept_url
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.serve.review_app import MAX_BYTES, make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
@@ -40,7 +39,7 @@ PATHS = [
 def session(tmp_path, linking):
     texts = ["a cold", "hostile cystic fibrosis"]
     documents = [Document(f"{EVIL}{number}", text, position="here") for number, text in enumerate(texts)]
-    records = [record_of(item, linking.kb) for item in linking(documents)]
+    records = list(linking(documents))
     for entity in records[0]["entities"]:
         entity["label"] = EVIL
     file = CorrectionsFile(tmp_path / "c.db", create=True)
@@ -203,7 +202,7 @@ step = st.tuples(
 def test_no_window_overwrites_what_another_one_decided(linking, steps):
     """Each window sends what it saw last. A review that begins anew shows what is right."""
     documents = [Document(str(number), text, position="here") for number, text in enumerate(TEXTS)]
-    records = [record_of(item, linking.kb) for item in linking(documents)]
+    records = list(linking(documents))
     with TemporaryDirectory() as folder:
         file = CorrectionsFile(Path(folder) / "c.db", create=True)
 

@@ -16,9 +16,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.runs.document_linker import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline, LinkSettings
 from spacy_sapbert.serve.review_app import make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
 from spacy_sapbert.types import Name, Record
@@ -60,9 +59,9 @@ def notes(tmp_path):
 @pytest.fixture
 def page(browser, wait, pipeline, notes, tmp_path):
     """The address of the review page, whose server runs in a thread."""
-    linking = LinkingPipeline(str(pipeline), Problems(Console(quiet=True)))
+    linking = LinkingPipeline(LinkSettings(str(pipeline)), Problems(Console(quiet=True)))
     documents = read_documents(notes, ReadOptions(None), linking.problems)
-    records = [record_of(item, linking.kb) for item in linking(documents)]
+    records = list(linking(documents))
     file = CorrectionsFile(tmp_path / "c.db", create=True)
     app = make_review_app(ReviewSession(file, linking, records, corpus="notes", author="Ann"))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
