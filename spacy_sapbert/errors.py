@@ -44,25 +44,21 @@ class FamilyError(SapbertError):
     """
 
     code: ClassVar[str] = ""
-    message: ClassVar[str] = ""
-    usual_remedy: ClassVar[str] = ""
-
-    def __init_subclass__(cls, *, code: str = "") -> None:
-        if code:
-            message, _, remedy = _LINES[code].partition("|")
-            cls.code, cls.message, cls.usual_remedy = code, message.strip(), remedy.strip()
 
     def __init__(self, remedy: str = "", **values: Any) -> None:
         shown = {name: _shown(value) for name, value in values.items()}
-        text = f"{self.message} {remedy.replace('{', '{{').replace('}', '}}') or self.usual_remedy}".format(**shown)
-        super().__init__(text.rstrip())
+        message, _, usual_remedy = _LINES[self.code].partition(" |")
+        text = message + (f" {remedy}".replace("{", "{{").replace("}", "}}") if remedy else usual_remedy)
+        super().__init__(text.format(**shown).rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with_message, (type(self), str(self))
 
 
-class MissingExtraError(FamilyError, code="E542"):
+class MissingExtraError(FamilyError):
     """A package of an extra is not installed."""
+
+    code = "E542"
 
 
 @contextmanager
@@ -82,28 +78,38 @@ def requiring(extra: str, what: str) -> Iterator[None]:
         raise MissingExtraError(what=what, package=error.name or f"({error})", extra=extra) from error
 
 
-class MissingColumnError(FamilyError, code="E128"):
+class MissingColumnError(FamilyError):
     """A table lacks a column."""
 
+    code = "E128"
 
-class CannotReadError(FamilyError, code="E120"):
+
+class CannotReadError(FamilyError):
     """A file cannot be opened or read."""
 
+    code = "E120"
 
-class CannotWriteError(FamilyError, code="E507"):
+
+class CannotWriteError(FamilyError):
     """A file cannot be written. What was there before is still there."""
 
+    code = "E507"
 
-class DamagedError(FamilyError, code="E121"):
+
+class DamagedError(FamilyError):
     """A file or folder is damaged, incomplete or not of the format that was expected."""
+
+    code = "E121"
 
 
 class OtherFormatError(DamagedError):
     """A file that is not of the format that its name shows."""
 
 
-class BadRecordError(FamilyError, code="E127"):
+class BadRecordError(FamilyError):
     """A record of a file is broken."""
+
+    code = "E127"
 
     def __init__(
         self,
@@ -118,40 +124,58 @@ class BadRecordError(FamilyError, code="E127"):
         super().__init__(remedy, position=position or f"{path}, {unit} {line}", **values)
 
 
-class ChoiceError(FamilyError, code="E125"):
+class ChoiceError(FamilyError):
     """A value is not one of the possible ones."""
 
+    code = "E125"
 
-class NotFoundError(FamilyError, code="E504"):
+
+class NotFoundError(FamilyError):
     """Something that was named does not exist."""
 
+    code = "E504"
 
-class EmptyError(FamilyError, code="E105"):
+
+class EmptyError(FamilyError):
     """Nothing is there to work with, so that nothing was done."""
 
+    code = "E105"
 
-class MismatchError(FamilyError, code="E305"):
+
+class MismatchError(FamilyError):
     """Two things do not belong together."""
 
+    code = "E305"
 
-class SettingError(FamilyError, code="E406"):
+
+class SettingError(FamilyError):
     """A setting of a component or of a config has an impossible value."""
 
+    code = "E406"
 
-class OptionError(FamilyError, code="E533"):
+
+class OptionError(FamilyError):
     """Options of a command, or arguments of a function, do not fit together."""
 
+    code = "E533"
 
-class MissingComponentError(FamilyError, code="E503"):
+
+class MissingComponentError(FamilyError):
     """A pipeline lacks a component."""
 
+    code = "E503"
 
-class NewerVersionError(FamilyError, code="E600"):
+
+class NewerVersionError(FamilyError):
     """A newer version of this package wrote a file."""
 
+    code = "E600"
 
-class LimitError(FamilyError, code="E586"):
+
+class LimitError(FamilyError):
     """An input is larger than a bound that protects the memory."""
+
+    code = "E586"
 
 
 def _shown(value: Any) -> Any:

@@ -37,7 +37,7 @@ def test_errors_of_families(error, text):
 
 @pytest.mark.parametrize("family", FamilyError.__subclasses__())
 def test_every_family_can_be_caught_and_comes_back_from_another_process(family):
-    braces = Formatter().parse(f"{family.message} {family.usual_remedy}")
+    braces = Formatter().parse(messages()[family.code])
     error = family(**{name: "value" for _, name, _, _ in braces if name})
     assert isinstance(error, SapbertError)
     back = pickle.loads(pickle.dumps(error))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from radon.complexity import average_complexity, cc_visit
+from radon.complexity import cc_visit
 from radon.visitors import Function
 
 import spacy_sapbert
@@ -18,8 +18,8 @@ from spacy_sapbert.pipeline.assemble import assemble
 PACKAGE = Path(spacy_sapbert.__file__).parent
 TRIPS = Path(__file__).with_name("trips.py")
 
-MOST_LINES = 56_098  # of all modules
-MEAN = 3.83  # complexity of functions, methods and classes, as `radon cc -a` counts it
+MOST_LINES = 55_052  # of all modules
+MOST_COMPLEX = 13_725  # complexity of all functions and methods; the mean would rise where a simple one goes
 C = 20  # the highest complexity of radon's rank C
 ABOVE_C: dict[str, int] = {}
 
@@ -66,7 +66,8 @@ def test_the_package_grows_no_longer(sources):
 
 def test_functions_become_no_more_complex(sources):
     blocks = {path: cc_visit(text) for path, text in sources.items()}
-    assert round(average_complexity([block for found in blocks.values() for block in found]), 2) <= MEAN
+    functions = [block for found in blocks.values() for block in found if isinstance(block, Function)]
+    assert sum(function.complexity for function in functions) <= MOST_COMPLEX
     above = {
         f"{path} {block.fullname}": block.complexity
         for path, found in blocks.items()

@@ -31,7 +31,9 @@ def counted(run: Callable[[], object]) -> dict[str, object]:
     functions, path = set[tuple[str, int]](), list[str]()
 
     def trace(frame: FrameType, *_: object) -> None:  # at each call; what it returns would see the lines, too
-        code = frame.f_code
+        code, caller = frame.f_code, frame.f_back
+        if code.co_name[0] == "<" and caller and caller.f_code.co_name == "<module>":  # a comprehension in its body
+            return
         if code.co_filename.startswith(PACKAGE) and code.co_flags & inspect.CO_OPTIMIZED:
             functions.add((code.co_filename, code.co_firstlineno))
             path.append(code.co_filename)

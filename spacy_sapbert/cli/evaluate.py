@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..documents.pubtator import read_med1250
 from ..documents.reader import read_corpus
@@ -25,13 +26,22 @@ from .evaluate_pipeline import concepts, folds, pipeline
 from .inputs import Corpus, CorpusFormat, Ids, Output, Predictions, Type, read_documents, split_pairs
 from .inputs import Pipeline as PipelineName
 
-if TYPE_CHECKING:
-    pass
-
 _NO_RELATIONS = "The vocabulary has no is_a relations, so errors cannot be hypernyms or hyponyms."
 
+
+class _Evaluate(TyperGroup):
+    """Says where a command of 1.1 is now."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        for group, (_, commands) in _GROUPS.items():
+            if command is None and cmd_name in [function.__name__ for function in commands]:
+                ctx.fail(f"`evaluate {cmd_name}` is now `evaluate {group} {cmd_name}`.")
+        return command
+
+
 evaluate = typer.Typer(
-    help="Measure pipelines on annotated corpora, and encoders on pairs of names.", no_args_is_help=True
+    cls=_Evaluate, help="Measure pipelines on annotated corpora, and encoders on pairs of names.", no_args_is_help=True
 )
 
 
@@ -196,13 +206,14 @@ def _open(names: Sequence[str]) -> dict[str, Encoder]:
 
 # --- groups of commands
 
-for _group, (_help, _commands) in {
+_GROUPS = {
     "corpus": ("Measure linking on a corpus in parts, and on those of BELB.", (belb, folds)),
     "components": (
         "Measure parts of a pipeline: abbreviations, composites, encoders, and the training of a linker.",
         (abbreviations, composites, separation, training),
     ),
-}.items():
+}
+for _group, (_help, _commands) in _GROUPS.items():
     _typer = typer.Typer(no_args_is_help=True)
     evaluate.add_typer(_typer, name=_group, help=_help)
     for _command in _commands:

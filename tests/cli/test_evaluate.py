@@ -200,3 +200,8 @@ def test_errors_are_reported_as_such(tmp_path, monkeypatch, code, arguments):
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(SapbertError, match=code):
         run(*arguments)
+
+
+@pytest.mark.parametrize(("old", "group"), [("belb", "corpus"), ("folds", "corpus"), ("separation", "components")])
+def test_a_command_of_1_1_says_where_it_is_now(command, old, group):
+    assert f"`evaluate {old}` is now `evaluate {group} {old}`." in " ".join(command("evaluate", old, "x").err.split())

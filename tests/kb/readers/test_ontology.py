@@ -68,7 +68,7 @@ def test_releases_of_vocabularies(xref, wanted):
     assert without_release(xref) == wanted
 
 
-def followed(concept_id, obsolete):
+def followed(concept_id, links):
     """Follow one replacement after the other."""
     visited = set()
     while concept_id in links:
