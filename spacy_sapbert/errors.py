@@ -403,6 +403,10 @@ class Errors:
         "concept_matcher of a pipeline. In your own, add one with spans_key: '{key}' before the model's component, and in "
         "training also to `annotating_components`."
     )
+    E644 = (
+        "[E644] The vocabulary {path} has no name of the type '{label}'. It has the types {types}. Give another vocabulary "
+        "for '{label}' in `kbs`."
+    )
     E604 = (
         "[E604] No document is left to write: {counts}. The counts show where documents were lost. With "
         "relevance_filter = false, documents are kept even if they lack the concept of the search."
