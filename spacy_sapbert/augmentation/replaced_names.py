@@ -86,7 +86,7 @@ def _with_texts(nlp: Language, doc: Doc, texts: Mapping[Span, str]) -> Doc:
     def moved(spans: Iterable[Span]) -> list[Span]:
         return [Span(copy, starts[span.start], starts[span.end], span.label) for span in spans]
 
-    copy.set_ents(moved(doc.ents))
+    copy.set_ents(moved(doc.ents), missing=moved(doc[token.i : token.i + 1] for token in doc if not token.ent_iob))
     copy.spans[UNSURE] = moved(unsure_spans(doc))
     if (annotated := annotated_labels(doc)) is not None:
         copy.user_data[ANNOTATED_TYPES] = annotated

@@ -108,6 +108,13 @@ def test_the_copy_teaches_the_types_that_the_document_teaches(nlp, augment):
     assert [(span.text, span.label_) for span in unsure_spans(copy)] == [("Patients", "Species")]
 
 
+def test_what_is_not_annotated_stays_so(nlp, augment):
+    doc = nlp.make_doc("We took metformin.")
+    assert not augment(doc).has_annotation("ENT_IOB")
+    doc.set_ents([doc.char_span(8, 17, "Chemical")], missing=[doc[:2]])
+    assert [token.ent_iob_ for token in augment(doc)] == ["", "", "B", "O"]
+
+
 def test_a_vocabulary_without_names_of_the_type_is_reported(kb):
     with pytest.raises(TrainingDataError, match=r"E644.*'Species'.*Chemical, Gene"):
         replaced_names({"Species": kb})
