@@ -5,7 +5,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -167,7 +167,9 @@ class _StaticVectors:
 # --- features from names
 
 
-def gazetteer_embed(embed: Network, width: int, labels: list[str], spans_key: str = "names") -> Network:
+def gazetteer_embed(
+    embed: Network, width: int, labels: list[str], spans_key: str = "names", word_dropout: float = 0.0
+) -> Network:
     """Add features to the vectors of tokens: for each type, the position in a vocabulary name of this type.
 
     A `concept_matcher` finds the names. Put it before the network, let it write to `doc.spans[spans_key]`, and make it
@@ -178,10 +180,15 @@ def gazetteer_embed(embed: Network, width: int, labels: list[str], spans_key: st
         width: The width of these vectors, and of the result.
         labels: The types. Names of other types are left out.
         spans_key: The span group with the names.
+        word_dropout: The share of tokens, 0 to 1, whose first attribute is hidden from `embed` in training. If it is
+            NORM, the network learns to do without the word, from its ends, its shape and what is around it.
 
     Returns:
         A layer that gives vectors of tokens.
     """
+    for layer in embed.walk():
+        if word_dropout and layer.name == "extract_features":
+            layer._func = partial(_hiding, layer._func, word_dropout)
     # thinc hashes by the number of a layer, so another order of these layers would train other weights
     columns: Any = [HashEmbed(_WIDTH, _ROWS, column=column, dropout=0.0) for column in range(len(labels))]
     rows: Any = concatenate(*columns) if len(labels) > 1 else columns[0]
@@ -191,6 +198,14 @@ def gazetteer_embed(embed: Network, width: int, labels: list[str], spans_key: st
     both: Any = concatenate(chain(embed, list2ragged()), names)
     mix: Any = Maxout(nO=width, nI=width + _WIDTH * len(labels), nP=3, dropout=0.0, normalize=True)
     return cast(Network, chain(both, with_array(mix), ragged2list()))
+
+
+def _hiding(read: Callable[..., Any], share: float, layer: Model, docs: list[Doc], is_train: bool) -> Any:
+    """Read the attributes of tokens. In training, the first one of a share of them is 0, that of no word."""
+    rows, backprop = read(layer, docs, is_train)
+    for of_doc in rows if is_train else ():
+        of_doc[layer.ops.xp.random.random(len(of_doc)) < share, 0] = 0
+    return rows, backprop
 
 
 def _find_positions(

@@ -103,6 +103,15 @@ def test_an_empty_document_has_no_vectors(embed):
     assert empty.shape == (0, WIDTH)
 
 
+def test_words_are_hidden_in_training_only():
+    inner = registry.resolve({"embed": {**INNER, "attrs": ["NORM", "SHAPE"], "rows": [200, 200]}})["embed"]
+    embed = gazetteer_embed(inner, WIDTH, ["Disease"], word_dropout=1.0)
+    first, second = vectors(embed, marked("lung rose"), marked("cold bath"))
+    assert np.abs(first - second).max() > 1e-6
+    (first, second), _ = embed.begin_update([marked("lung rose"), marked("cold bath")])
+    np.testing.assert_array_equal(first, second)  # the shapes are the same
+
+
 def make_nlp(kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("concept_matcher", config={"kb": kb, "spans_key": "names"})
