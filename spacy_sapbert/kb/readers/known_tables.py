@@ -8,6 +8,8 @@
 - Babelon (https://github.com/monarch-initiative/babelon) is a format for translations of an ontology. Each row is one.
   The Disease Ontology's tables of translations, which have other headings for the same columns, are read as well.
 - SSSLM, the Simple Standard for Sharing Literal Mappings, has a name of a concept in each row.
+- The FDA lists substances with their names (UNII_Names) and with their ids elsewhere (UNII_Records). The headings of
+  its releases differ.
 - `discover` writes new names for review.
 - BELB writes the names of its knowledge bases as tables.
 - Dictionaries of BioSyn, of HUNER (HunFlair), and NCBI Disease's MEDIC have lines `ids||names`.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,15 +29,21 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...errors import ChoiceError, MissingColumnError, NotFoundError
-from ...files.opening import file_manifest
+from ...files.opening import OpenedFile, file_manifest
 from ...files.source import read_yaml
 from ...files.tables import is_workbook
+from ...text.words import MAX_ACRONYM
 from ...types import Record
 from ..ids import split_ids
 from .context import NameParts, ReaderContext, ReadReport, preferred_first
 from .ontology import Obsolete, curie, replaced_ids
+from .rrf import PackedFile, readable
 
 _TABLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+_UNII_FILE = re.compile(r"UNII_(?:Names|Records)(?:_(?P<release>\d+[A-Z][a-z]+\d+))?\.txt")
+_LISTED = re.compile(r" \[[A-Za-z][A-Za-z .:-]+\]$")  # where else a substance has this name: "ADALIMUMAB [INN]"
+_WORDS = re.compile(r"[^\W\d_]{3,}|(?<= )(?:AS|IN|OF|OR)(?= )")  # "VITAMIN D" and "CARBON C-14" keep their letters
+_BRAND, _OFFICIAL, _UNII_IDS = "bn", "of", tuple(_TABLES["unii"]["ids"])
 _CTD, _LOINC, _MARKS = _TABLES["ctd"], "Loinc.csv", _TABLES["discovered"]["marks"]
 DISCOVERED_COLUMNS: tuple[str, ...] = tuple(_TABLES["discovered"]["written"])
 """The columns of the table that `discover` writes."""
@@ -220,6 +229,59 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
             context.drop("not marked to be kept")
         else:
             context.drop_broken(line, f"'{mark}' in the column keep is none of: {', '.join(_MARKS)}, n")
+
+
+def read_unii(context: ReaderContext) -> Iterator[Record]:
+    """Read the FDA's names of substances, or its list of their ids in other vocabularies.
+
+    A substance has an id in both, so they can be built together. A brand name has the scope "narrow". The FDA writes
+    capitals only. Words get small letters, and brand names one capital. A code stays, and a short name that is not
+    official, since it may be an acronym.
+
+    Args:
+        context: The file UNII_Names or UNII_Records, or a zip file with one of them.
+    """
+    if context.path.suffix.lower() != ".zip":
+        yield from _substances(context)
+        return
+    part, release = _unii_part(context)
+    manifests: list[dict[str, Any]] = []
+    with part.open(context.report, manifests) as stream:
+        yield from _substances(replace(context, path=part.full_path, opened=OpenedFile(stream, None, lambda: 0)))
+    context.report.origins[context.path] = {"files": manifests, "release": release}
+
+
+def _substances(context: ReaderContext) -> Iterator[Record]:
+    for _, group in groupby(_cells(context, "unii", quoted=False), key=lambda row: row[1][0]):
+        rows = list(group)
+        line, (unii, name, _, preferred, *_) = rows[0]
+        names = {_with_small_letters(preferred or name, _OFFICIAL): "preferred"}
+        for _, (_, name, kind, *_) in rows:
+            names.setdefault(_with_small_letters(name, kind), "narrow" if kind == _BRAND else "exact")
+        ids = chain.from_iterable(zip(_UNII_IDS, cells[-len(_UNII_IDS) :], strict=True) for _, cells in rows)
+        xrefs = [f"{prefix}:{cell}" for prefix, cell in ids if cell]
+        yield from context.record(line, unii and f"UNII:{unii}", names.items(), xrefs=xrefs)
+
+
+def is_unii(name: str) -> bool:
+    """Return whether a file name is one that the FDA gives its lists of substances."""
+    return _UNII_FILE.fullmatch(name) is not None
+
+
+def _unii_part(context: ReaderContext) -> tuple[PackedFile, str | None]:
+    """Return the list in a zip file, and its release."""
+    with readable(context.path), zipfile.ZipFile(context.path) as archive:
+        for info in archive.infolist():
+            if match := _UNII_FILE.fullmatch(Path(info.filename).name):
+                return PackedFile(context.path, info.filename, info.file_size), match["release"]
+    raise NotFoundError(what=f"UNII_Names or UNII_Records in {context.file}", remedy="Give the zip file of the FDA.")
+
+
+def _with_small_letters(written: str, kind: str) -> str:
+    text = _LISTED.sub("", written)
+    if kind == "cd" or (kind not in (_BRAND, _OFFICIAL) and len(text) <= MAX_ACRONYM):
+        return text
+    return _WORDS.sub(lambda word: word[0].capitalize() if kind == _BRAND else word[0].lower(), text)
 
 
 # --- dictionaries
