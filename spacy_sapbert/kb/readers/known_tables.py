@@ -42,9 +42,12 @@ from .rrf import PackedFile, readable
 _TABLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 _UNII_FILE = re.compile(r"UNII_(?:Names|Records)(?:_(?P<release>\d+[A-Z][a-z]+\d+))?\.txt")
 _LISTED = re.compile(r" \[[A-Za-z][A-Za-z .:-]+\]$")  # where else a substance has this name: "ADALIMUMAB [INN]"
-_WORDS = re.compile(r"[^\W\d_]{3,}|(?<= )(?:AS|IN|OF|OR)(?= )")  # "VITAMIN D" and "CARBON C-14" keep their letters
-_BRAND, _OFFICIAL, _UNII_IDS = "bn", "of", tuple(_TABLES["unii"]["ids"])
+# "VITAMIN D", "SSR-126517" and "AAV8" keep their letters
+_WORDS = re.compile(r"\b[^\W\d_]{3,4}\b(?!-\d)|\b[^\W\d_]{5,}\b|(?<= )(?:AS|IN|OF|OR)(?= )|(?<=\')S\b")
+_OFFICIAL, _UNII_IDS = "of", tuple(_TABLES["unii"]["ids"])
 _CTD, _LOINC, _MARKS = _TABLES["ctd"], "Loinc.csv", _TABLES["discovered"]["marks"]
+BRAND = "bn"
+"""The kind of a brand name in the FDA's list of names."""
 DISCOVERED_COLUMNS: tuple[str, ...] = tuple(_TABLES["discovered"]["written"])
 """The columns of the table that `discover` writes."""
 
@@ -234,33 +237,37 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
 def read_unii(context: ReaderContext) -> Iterator[Record]:
     """Read the FDA's names of substances, or its list of their ids in other vocabularies.
 
-    A substance has an id in both, so they can be built together. A brand name has the scope "narrow". The FDA writes
-    capitals only. Words get small letters, and brand names one capital. A code stays, and a short name that is not
-    official, since it may be an acronym.
+    A substance has an id in both, so they can be built together. A brand name has the scope "narrow".
 
     Args:
         context: The file UNII_Names or UNII_Records, or a zip file with one of them.
     """
-    if context.path.suffix.lower() != ".zip":
-        yield from _substances(context)
+    for line, rows in substances(context):
+        unii, name, _, preferred, *_ = rows[0]
+        names = {substance_name(preferred or name, _OFFICIAL): "preferred"}
+        for _, name, kind, *_ in rows:
+            names.setdefault(substance_name(name, kind), "narrow" if kind == BRAND else "exact")
+        ids = chain.from_iterable(zip(_UNII_IDS, cells[-len(_UNII_IDS) :], strict=True) for cells in rows)
+        xrefs = [f"{prefix}:{cell}" for prefix, cell in ids if cell]
+        yield from context.record(line, unii and f"UNII:{unii}", names.items(), xrefs=xrefs)
+
+
+def substances(context: ReaderContext) -> Iterator[tuple[int, list[list[str]]]]:
+    """Yield the first line of each substance in a list of the FDA, and its rows: UNII, name, kind, preferred name, ids.
+
+    Args:
+        context: As for `read_unii`.
+    """
+    if not zipfile.is_zipfile(context.path):
+        for _, group in groupby(_cells(context, "unii", quoted=False), key=lambda row: row[1][0]):
+            lines, rows = zip(*group, strict=True)
+            yield lines[0], list(rows)
         return
     part, release = _unii_part(context)
     manifests: list[dict[str, Any]] = []
     with part.open(context.report, manifests) as stream:
-        yield from _substances(replace(context, path=part.full_path, opened=OpenedFile(stream, None, lambda: 0)))
+        yield from substances(replace(context, path=part.full_path, opened=OpenedFile(stream, None, lambda: 0)))
     context.report.origins[context.path] = {"files": manifests, "release": release}
-
-
-def _substances(context: ReaderContext) -> Iterator[Record]:
-    for _, group in groupby(_cells(context, "unii", quoted=False), key=lambda row: row[1][0]):
-        rows = list(group)
-        line, (unii, name, _, preferred, *_) = rows[0]
-        names = {_with_small_letters(preferred or name, _OFFICIAL): "preferred"}
-        for _, (_, name, kind, *_) in rows:
-            names.setdefault(_with_small_letters(name, kind), "narrow" if kind == _BRAND else "exact")
-        ids = chain.from_iterable(zip(_UNII_IDS, cells[-len(_UNII_IDS) :], strict=True) for _, cells in rows)
-        xrefs = [f"{prefix}:{cell}" for prefix, cell in ids if cell]
-        yield from context.record(line, unii and f"UNII:{unii}", names.items(), xrefs=xrefs)
 
 
 def is_unii(name: str) -> bool:
@@ -277,11 +284,15 @@ def _unii_part(context: ReaderContext) -> tuple[PackedFile, str | None]:
     raise NotFoundError(what=f"UNII_Names or UNII_Records in {context.file}", remedy="Give the zip file of the FDA.")
 
 
-def _with_small_letters(written: str, kind: str) -> str:
+def substance_name(written: str, kind: str) -> str:
+    """Return a name of the FDA without the list that has it, and in small letters: the FDA writes capitals only.
+
+    A brand name gets one capital. A code stays, and a short name that is not official, since it may be an acronym.
+    """
     text = _LISTED.sub("", written)
-    if kind == "cd" or (kind not in (_BRAND, _OFFICIAL) and len(text) <= MAX_ACRONYM):
+    if kind == "cd" or (kind not in (BRAND, _OFFICIAL) and len(text) <= MAX_ACRONYM):
         return text
-    return _WORDS.sub(lambda word: word[0].capitalize() if kind == _BRAND else word[0].lower(), text)
+    return _WORDS.sub(lambda word: word[0].capitalize() if kind == BRAND else word[0].lower(), text)
 
 
 # --- dictionaries
