@@ -291,7 +291,7 @@ def write_table(
         for concept_id, sources in table.items():
             counts["concepts"] += 1
             for number, (source, names) in enumerate(sources.items()):
-                name, *synonyms = (name.replace("|", " ") for name in names)
+                name, *synonyms = (" ".join(name.replace("|", " ").split()) for name in names)
                 parents = [parent for parent in parents_of(concept_id) if parent in table]
                 lists = (synonyms, alternatives.get(concept_id, ()), [type], parents)
                 cells = [*lists, xrefs.get(concept_id, ())] if not number else [synonyms, (), [type], (), ()]
