@@ -4,6 +4,7 @@
     python scripts/box_vocabulary.py chemicals --pubchem PubChem.tsv.gz … -o chemicals.tsv
     python scripts/box_vocabulary.py species taxa.tsv --own-names own_names.tsv -o species.tsv
     python scripts/box_vocabulary.py mentioned lines.tsv FILES… --without ids_of_documents.txt -o ids.txt
+    python scripts/box_vocabulary.py annotated CORPORA… --without ids_of_documents.txt -o mesh_ids.tsv
     python scripts/box_vocabulary.py cell-lines lines.tsv --ids ids.txt -o cell_lines.tsv
 
 Diseases and chemicals are those of MeSH. The table of its descriptors lacks many entry terms, so other vocabularies
@@ -15,6 +16,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -23,6 +25,7 @@ import typer
 from match_concepts import read_terms, words
 from vocabularies import rows
 
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.files.output import open_output
 from spacy_sapbert.kb.export import stream_records
@@ -30,14 +33,21 @@ from spacy_sapbert.kb.ids import canonical_id, vocabulary_of
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import Equivalents, MappedIds, one_to_one, read_mappings
 from spacy_sapbert.text.normalize import lower
-from spacy_sapbert.types import Record
+from spacy_sapbert.text.words import MAX_ACRONYM
+from spacy_sapbert.types import Name, Record
 
 HEADER = ("id", "name", "synonyms", "alternative_ids", "types", "parents", "xrefs", "source")
 DISEASES, CHEMICALS = ("C", "F03"), ("D",)  # branches of MeSH's tree
 MESH, OWN = "MeSH", "spacy-sapbert"
-XREFS = frozenset({"UMLS", "ICD10CM", "DOID", "NCIT", "Orphanet", "EFO", "SYMP"})
+XREFS = frozenset({"UMLS", "ICD10CM", "DOID", "NCIT", "Orphanet", "GARD", "EFO", "SYMP", "UNII", "DRUGBANK"})
 EXACT = ("preferred", "exact")
 LONGEST = 60  # characters of a name that MeSH does not have
+GARD = "GARD:"
+RARE = GARD, "Orphanet:"
+NO_DISEASE = re.compile(r"^(?:NON RARE|OBSOLETE|Rare )|\bclassification\b", re.IGNORECASE)  # in ORDO: groups, notes
+LATER = 4  # ranks of claims of diseases that MeSH lacks, after the others
+# Forms of a disease that have numbers: annotators mean the disease itself, and a text without the number does
+NUMBERED = re.compile(r"\d[a-z]?$|\b[IVX]+[a-z]?$|\btype \w+\b|^\w+\d+$", re.IGNORECASE)
 NEOPLASM = re.compile(r"([^,]+) neoplasms?", re.IGNORECASE)
 TAXON = "NCBITaxon:"
 ABBREVIATED = re.compile(r"([A-Z]\.)(\S.*)")
@@ -100,7 +110,10 @@ def diseases(
     chemicals: Annotated[Path, typer.Option(help="The table of chemicals, which are no diseases")],
     output: Output,
 ) -> None:
-    """Write the diseases and symptoms of MeSH."""
+    """Write the diseases and symptoms of MeSH, and the rare ones that it lacks and OMIM has.
+
+    Without an id of OMIM, rare diseases took more mentions of broader ones than they explained.
+    """
     files, records, classes = Mesh(descriptors, tree, mesh_mappings), disorders(kbs), read_mappings([matches])
     # descriptors that are newer than the tree are diseases if they match some
     matched_classes = {classes.find(concept_id) for concept_id in records if concept_id.startswith(("DOID", "Orpha"))}
@@ -118,15 +131,20 @@ def diseases(
         cancers = [f"{match[1]} Cancer" for text in texts if (match := NEOPLASM.fullmatch(text))]
         own.setdefault(concept_id, []).extend(cancers)
     others = matching(names, records, classes, mapping)
+    found = rare_diseases(records, classes, others)
+    alternatives = omim_ids({**others, **found})
+    new = {id: of_concept for id, of_concept in found.items() if id in alternatives}
     claims = [
         *(Claim(0, id, text, MESH) for id, texts in files.names.items() for text in texts),
         *(Claim(0, id, text, MESH) for id, texts in names.items() if id not in files.names for text in texts),
         *(Claim(1, id, text, OWN) for id, texts in own.items() for text in texts),
         *(claim for id, of_concept in others.items() for claim in claims_of(id, of_concept)),
+        *(claim for id, of_concept in new.items() for claim in claims_of(id, of_concept, LATER)),
     ]
-    alternatives = omim_ids(others)
+    others |= new
     xrefs = {id: [*filter(is_shown, dict.fromkeys(ids_of(of_concept)))] for id, of_concept in others.items()}
-    write_table(output, "Disease", granted(claims, words, names.keys() | own.keys()), files, alternatives, xrefs)
+    concepts = granted(claims, words, names.keys() | own.keys() | new.keys())
+    write_table(output, "Disease", concepts, files.parents, alternatives, xrefs)
 
 
 def is_new(id: str, known: Collection[str]) -> bool:
@@ -175,12 +193,34 @@ def matching(
     return found
 
 
-def claims_of(concept_id: str, records: Iterable[Record]) -> Iterator[Claim]:
+def rare_diseases(
+    records: Mapping[str, Record], classes: Equivalents, known: Mapping[str, list[Record]]
+) -> dict[str, list[Record]]:
+    """Return the rare diseases that no concept of MeSH is, by their first id in the order of the vocabularies."""
+    matched = {record.concept_id for of_concept in known.values() for record in of_concept}
+    by_class: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records.values():
+        if record.concept_id not in matched:
+            by_class[classes.find(record.concept_id)].append(record)
+    rare = (of for of in by_class.values() if any(record.concept_id.startswith(RARE) for record in of))
+    return {of[0].concept_id: of for of in rare if not any(NO_DISEASE.search(of[0].names[0].text) for record in of)}
+
+
+def claims_of(concept_id: str, records: Iterable[Record], least: int = 0) -> Iterator[Claim]:
     for record in records:
         for name in record.names:
-            if name.scope in EXACT and len(name.text) <= LONGEST:
-                rank = 2 + 2 * (name.scope != "preferred") + (not concept_id.startswith("D"))
+            if is_usable(name, record.concept_id.startswith(GARD), bool(least)):
+                rank = 2 + 2 * (name.scope != "preferred") + (not concept_id.startswith("D")) + least
                 yield Claim(rank, concept_id, name.text, vocabulary_of(record.concept_id))
+
+
+def is_usable(name: Name, in_gard: bool, is_new: bool) -> bool:
+    """Return whether a name is one of its concept. GARD states no scopes, and writes acronyms in small letters."""
+    if len(name.text) > LONGEST or not (in_gard or name.scope in EXACT):
+        return False
+    if in_gard and (len(name.text) <= MAX_ACRONYM or "^" in name.text):
+        return False
+    return not ((in_gard or is_new) and NUMBERED.search(name.text))
 
 
 def granted(
@@ -237,7 +277,7 @@ def write_table(
     output: Path,
     type: str,
     concepts: Iterable[tuple[str, Mapping[str, list[str]]]],
-    mesh: Mesh,
+    parents_of: Callable[[str], list[str]],
     alternatives: Mapping[str, list[str]],
     xrefs: Mapping[str, list[str]],
 ) -> None:
@@ -249,8 +289,8 @@ def write_table(
         for concept_id, sources in table.items():
             counts["concepts"] += 1
             for number, (source, names) in enumerate(sources.items()):
-                name, *synonyms = (name.replace("|", " ") for name in names)
-                parents = [parent for parent in mesh.parents(concept_id) if parent in table]
+                name, *synonyms = (" ".join(name.replace("|", " ").split()) for name in names)
+                parents = [parent for parent in parents_of(concept_id) if parent in table]
                 lists = (synonyms, alternatives.get(concept_id, ()), [type], parents)
                 cells = [*lists, xrefs.get(concept_id, ())] if not number else [synonyms, (), [type], (), ()]
                 write("\t".join((concept_id, name, *map("|".join, cells), source)) + "\n")
@@ -292,7 +332,7 @@ def chemicals(
         concept_id = supplementary.get(f"PubChem:{cid.strip()}")
         if concept_id and len(name) <= LONGEST:
             claims.append(Claim(2, concept_id, name.removeprefix("\ufeff"), "PubChem"))
-    write_table(output, "Chemical", granted(claims, lower), files, {}, xrefs)
+    write_table(output, "Chemical", granted(claims, lower), files.parents, {}, xrefs)
 
 
 def without_inversions(names: Iterable[str]) -> list[str]:
@@ -369,6 +409,27 @@ def mentioned(
         ids |= known.intersection(line.rpartition("\t")[2] for line in text.splitlines())
     with open_output(output) as write:
         write("".join(f"{id}\n" for id in sorted(ids)))
+
+
+@app.command()
+def annotated(
+    corpora: Annotated[list[Path], typer.Argument(help="Annotated documents in PubTator's format")],
+    without: Annotated[Path, typer.Option(help="Ids of documents to leave out")],
+    output: Output,
+) -> None:
+    """Write the supplementary ids of MeSH that documents give to chemicals, and the texts that have no other id.
+
+    MeSH replaced many of them since. Its files have them no longer.
+    """
+    left_out = set(without.read_text().split())
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    for document in chain.from_iterable(read_corpus(path, "pubtator") for path in corpora):
+        for mention in document.mentions if document.doc_id not in left_out else ():
+            if mention.label == "Chemical":
+                ids[lower(mention.text)].add("|".join(mention.ids))
+    pairs = sorted((min(of), text) for text, of in ids.items() if len(of) == 1 and len(text) > MOST_WORDS)
+    with open_output(output) as write:
+        write("".join(f"{id}\t{text}\n" for id, text in pairs if re.fullmatch(r"C\d+", id)))
 
 
 def documents(paths: Iterable[Path], left_out: Collection[str]) -> Iterator[str]:

@@ -84,3 +84,67 @@ def test_cell_lines_are_mentioned_outside_of_some_documents(box: ModuleType, tmp
     left_out.write_text("2")
     box.mentioned(table, [tmp_path / "a.jsonl", tmp_path / "b.txt"], left_out, output)
     assert output.read_text().split() == ["CVCL_1", "CVCL_4"]
+
+
+def test_rare_diseases_that_mesh_lacks(box: ModuleType) -> None:
+    records = {id: record(id, name) for id, name in (("DOID:1", "gout"), ("Orphanet:1", "gout"), ("EFO:1", "ache"))}
+    classes = Equivalents([("DOID:1", "Orphanet:1")])
+    assert list(box.rare_diseases(records, classes, {})) == ["DOID:1"]
+    assert not box.rare_diseases(records, classes, {"D000001": [records["DOID:1"], records["Orphanet:1"]]})
+    names = [("gout", "related"), ("gout", "exact"), ("gout type 2", "exact"), ("gouty toe", "related")]
+    kept = {(*name, in_gard) for name in names for in_gard in (0, 1) if box.is_usable(Name(*name, "X"), in_gard, False)}
+    assert kept == {("gout", "exact", 0), ("gout type 2", "exact", 0), ("gouty toe", "related", 1)}
+
+
+def test_ids_that_documents_give_to_chemicals(box: ModuleType, tmp_path: Path) -> None:
+    corpus, left_out, output = (tmp_path / name for name in ("corpus.txt", "without.txt", "ids.tsv"))
+    text = "{0}|t|Colchicine, acetate.\n{0}|a|\n{0}\t0\t10\tColchicine\tChemical\tC00000{0}\n"
+    corpus.write_text("\n".join(map(text.format, (1, 2))))
+    left_out.write_text("2")
+    box.annotated([corpus], left_out, output)
+    assert output.read_text() == "C000001\tcolchicine\n"
+
+
+UNII = """\
+name\ttype\tunii\tdisplay_name
+GOUTMAB [INN]\tcn\tA000000001\tGOUTMAB
+GOUTMABUM\tcn\tA000000001\tGOUTMAB
+AB-101\tcd\tA000000001\tGOUTMAB
+GOUTMAB SODIUM\tof\tA000000002\tGOUTMAB SODIUM
+TOEZIRA\tbn\tA000000002\tGOUTMAB SODIUM
+COLCHICINE [INN]\tcn\tA000000003\tCOLCHICINE
+COLCRYS\tbn\tA000000003\tCOLCHICINE
+PEACH LEAF\tcn\tA000000004\tPEACH LEAF
+OLD DRUG [USAN]\tcn\tA000000005\tOLD DRUG
+BLUE PAINT\tbn\tA000000006\tPAINT
+"""
+DRUGBANK = """\
+DrugBank ID,Common name,CAS,UNII,Synonyms
+DB1,Goutmab,1-00-0,A000000001,Goutmab | Gouty antibody
+DB4,Peach leaf,,A000000004,Peach leaf
+"""
+
+
+def test_drugs_of_two_lists_and_mesh(
+    script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A salt belongs to its drug. The id is that of MeSH if there is one, by name, CAS number or documents."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    files = {
+        "chemicals.tsv": "D000001\tColchicine\t\nD000002\tPaint\tblue\n",
+        "drugbank.csv": DRUGBANK,
+        "unii.tsv": UNII,
+        "cas.tsv": "C000009\t1-00-0\n",
+        "ids.tsv": "C000005\told drug\nC000001\tcolchicine\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    script("box_drugs").main(*(tmp_path / name for name in files), tmp_path / "drugs.tsv")
+    _, *lines = (tmp_path / "drugs.tsv").read_text().splitlines()
+    assert [line.split("\t") for line in lines] == [
+        ["C000005", "Old drug", "", "", "Chemical", "", "UNII:A000000005", "UNII"],
+        ["C000009", "Goutmab", "Goutmab sodium|Toezira|AB-101", "", "Chemical", "",
+         "UNII:A000000001|DRUGBANK:DB1|UNII:A000000002", "UNII"],
+        ["C000009", "Gouty antibody", "", "", "Chemical", "", "", "DrugBank"],
+        ["D000001", "Colcrys", "", "C000001", "Chemical", "", "UNII:A000000003", "UNII"],
+    ]  # fmt: skip

@@ -204,6 +204,7 @@ VOCABULARIES = [
     ("mesh", "records", lines("*NEWRECORD\nMH = a{i}\nMN = C01.{i}\nUI = D{i}\n")),
     ("claml", "classes", lines(f"<Class code='A{{i}}'><ModifiedBy code='M'/>{RUBRIC}</Class>\n", f"<ClaML>{MODIFIED}")),
     ("fhir", "nested codes", lambda n: json.dumps({"resourceType": "CodeSystem", "concept": codes(n)})),
+    ("unii", "names of a substance", lines("NAME {i}\tcn\tA000000001\tNAME\n", "Name\tTYPE\tUNII\tDisplay Name\n")),
     ("ssslm", "rows", lines("fever {i}\tA:{i}\toboInOwl:hasExactSynonym\n", "text\tcurie\tpredicate\n")),
     ("mesh", "terms", lines("ENTRY = a{i}|NON|NRW|abd\nMN = C01.{i}\n", "*NEWRECORD\nUI = D1\n")),
 ]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ChoiceError, Errors, NotFoundError, SapbertError, SettingError
-from ..files.opening import open_text
+from ..files.opening import open_unpacked
 from ..files.postgres import is_postgres
 from ..files.source import read_yaml
 from .curation import Curation
@@ -31,7 +31,7 @@ SUFFIXES = (".yaml", ".yml")
 """How the names of recipe files end."""
 
 _HEADER_LINES = 200
-_VERSION = "data-version:"
+_VERSION = b"data-version:"
 
 
 # --- kinds of values. Each function returns the value, or raises TypeError with what it must be
@@ -302,11 +302,11 @@ def find_recipe(name: str) -> Recipe:
 
 def release_in(path: Path) -> str:
     """Return the release that the header of an OBO file states. Empty for other files."""
-    with open_text(path) as lines:
-        # a file of another format can be one long line
-        for line in islice(iter(lambda: lines.readline(1000), ""), _HEADER_LINES):
-            if line.startswith("["):
+    with open_unpacked(path) as lines:
+        # a file of another format can be one long line, or no text
+        for line in islice(iter(lambda: lines.readline(1000), b""), _HEADER_LINES):
+            if line.startswith(b"["):
                 break
             if line.startswith(_VERSION):
-                return line.removeprefix(_VERSION).strip().removeprefix("releases/")
+                return line.removeprefix(_VERSION).decode(errors="replace").strip().removeprefix("releases/")
     return ""

@@ -23,6 +23,7 @@ from .classifications import read_claml, read_icd10cm, read_meddra
 from .context import ReaderContext, ReadReport
 from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
+    is_unii,
     known_table,
     loinc_table,
     read_babelon,
@@ -34,6 +35,7 @@ from .known_tables import (
     read_loinc,
     read_medic,
     read_ssslm,
+    read_unii,
 )
 from .mesh import ASCII_START, read_mesh
 from .obo import read_obo, read_obograph
@@ -52,7 +54,7 @@ Reader = Callable[..., Iterator[Record]]
 _READERS = (
     *(read_babelon, read_belb, read_biosyn, read_claml, read_ctd, read_discovered, read_fhir, read_huner),
     *(read_icd10cm, read_json, read_loinc, read_meddra, read_medic, read_mesh, read_obo, read_obograph),
-    *(read_omop, read_rdf, read_rxnorm, read_scispacy, read_snomed, read_ssslm, read_table, read_umls),
+    *(read_omop, read_rdf, read_rxnorm, read_scispacy, read_snomed, read_ssslm, read_table, read_umls, read_unii),
 )
 _NAMES = map(methodcaller("removeprefix", "read_"), map(attrgetter("__name__"), _READERS))
 READERS: dict[str, Reader] = dict(zip(_NAMES, _READERS, strict=True))
@@ -199,6 +201,8 @@ def _zip_format(path: Path) -> str | None:
         names = archive.namelist()
     if is_snomed(iter(names)):
         return "snomed"
+    if any(is_unii(Path(name).name) for name in names):
+        return "unii"
     return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF") else None
 
 

@@ -8,6 +8,8 @@
 - Babelon (https://github.com/monarch-initiative/babelon) is a format for translations of an ontology. Each row is one.
   The Disease Ontology's tables of translations, which have other headings for the same columns, are read as well.
 - SSSLM, the Simple Standard for Sharing Literal Mappings, has a name of a concept in each row.
+- The FDA lists substances with their names (UNII_Names) and with their ids elsewhere (UNII_Records). The headings of
+  its releases differ.
 - `discover` writes new names for review.
 - BELB writes the names of its knowledge bases as tables.
 - Dictionaries of BioSyn, of HUNER (HunFlair), and NCBI Disease's MEDIC have lines `ids||names`.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,16 +29,25 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...errors import ChoiceError, MissingColumnError, NotFoundError
-from ...files.opening import file_manifest
+from ...files.opening import OpenedFile, file_manifest
 from ...files.source import read_yaml
 from ...files.tables import is_workbook
+from ...text.words import MAX_ACRONYM
 from ...types import Record
 from ..ids import split_ids
 from .context import NameParts, ReaderContext, ReadReport, preferred_first
 from .ontology import curie, replaced_ids
+from .rrf import PackedFile, readable
 
 _TABLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+_UNII_FILE = re.compile(r"UNII_(?:Names|Records)(?:_(?P<release>\d+[A-Z][a-z]+\d+))?\.txt")
+_LISTED = re.compile(r" \[[A-Za-z][A-Za-z .:-]+\]$")  # where else a substance has this name: "ADALIMUMAB [INN]"
+# "VITAMIN D", "SSR-126517" and "AAV8" keep their letters
+_WORDS = re.compile(r"\b[^\W\d_]{3,4}\b(?!-\d)|\b[^\W\d_]{5,}\b|(?<= )(?:AS|IN|OF|OR)(?= )|(?<=\')S\b")
+_OFFICIAL, _UNII_IDS = "of", tuple(_TABLES["unii"]["ids"])
 _CTD, _LOINC, _MARKS = _TABLES["ctd"], "Loinc.csv", _TABLES["discovered"]["marks"]
+BRAND = "bn"
+"""The kind of a brand name in the FDA's list of names."""
 DISCOVERED_COLUMNS: tuple[str, ...] = tuple(_TABLES["discovered"]["written"])
 """The columns of the table that `discover` writes."""
 
@@ -218,6 +230,67 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
             context.drop("not marked to be kept")
         else:
             context.drop_broken(line, f"'{mark}' in the column keep is none of: {', '.join(_MARKS)}, n")
+
+
+def read_unii(context: ReaderContext) -> Iterator[Record]:
+    """Read the FDA's names of substances, or its list of their ids in other vocabularies.
+
+    A substance has an id in both, so they can be built together. A brand name has the scope "narrow".
+
+    Args:
+        context: The file UNII_Names or UNII_Records, or a zip file with one of them.
+    """
+    for line, rows in substances(context):
+        unii, name, _, preferred, *_ = rows[0]
+        names = {substance_name(preferred or name, _OFFICIAL): "preferred"}
+        for _, name, kind, *_ in rows:
+            names.setdefault(substance_name(name, kind), "narrow" if kind == BRAND else "exact")
+        ids = chain.from_iterable(zip(_UNII_IDS, cells[-len(_UNII_IDS) :], strict=True) for cells in rows)
+        xrefs = [f"{prefix}:{cell}" for prefix, cell in ids if cell]
+        yield from context.record(line, unii and f"UNII:{unii}", names.items(), xrefs=xrefs)
+
+
+def substances(context: ReaderContext) -> Iterator[tuple[int, list[list[str]]]]:
+    """Yield the first line of each substance in a list of the FDA, and its rows: UNII, name, kind, preferred name, ids.
+
+    Args:
+        context: As for `read_unii`.
+    """
+    if not zipfile.is_zipfile(context.path):
+        for _, group in groupby(_cells(context, "unii", quoted=False), key=lambda row: row[1][0]):
+            lines, rows = zip(*group, strict=True)
+            yield lines[0], list(rows)
+        return
+    part, release = _unii_part(context)
+    manifests: list[dict[str, Any]] = []
+    with part.open(context.report, manifests) as stream:
+        yield from substances(replace(context, path=part.full_path, opened=OpenedFile(stream, None, lambda: 0)))
+    context.report.origins[context.path] = {"files": manifests, "release": release}
+
+
+def is_unii(name: str) -> bool:
+    """Return whether a file name is one that the FDA gives its lists of substances."""
+    return _UNII_FILE.fullmatch(name) is not None
+
+
+def _unii_part(context: ReaderContext) -> tuple[PackedFile, str | None]:
+    """Return the list in a zip file, and its release."""
+    with readable(context.path), zipfile.ZipFile(context.path) as archive:
+        for info in archive.infolist():
+            if match := _UNII_FILE.fullmatch(Path(info.filename).name):
+                return PackedFile(context.path, info.filename, info.file_size), match["release"]
+    raise NotFoundError(what=f"UNII_Names or UNII_Records in {context.file}", remedy="Give the zip file of the FDA.")
+
+
+def substance_name(written: str, kind: str) -> str:
+    """Return a name of the FDA without the list that has it, and in small letters: the FDA writes capitals only.
+
+    A brand name gets one capital. A code stays, and a short name that is not official, since it may be an acronym.
+    """
+    text = _LISTED.sub("", written)
+    if kind == "cd" or (kind not in (BRAND, _OFFICIAL) and len(text) <= MAX_ACRONYM):
+        return text
+    return _WORDS.sub(lambda word: word[0].capitalize() if kind == BRAND else word[0].lower(), text)
 
 
 # --- dictionaries

@@ -1,7 +1,8 @@
-"""Tables whose columns are known: of CTD, LOINC, Babelon, and of `discover`."""
+"""Tables whose columns are known: of CTD, LOINC, Babelon, the FDA, and of `discover`."""
 
 import csv
 import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,57 @@ def test_files_and_columns_of_loinc_that_are_missing(read, release):
     file.write_text("LOINC_NUM,STATUS\n")
     with pytest.raises(SapbertError, match=r"E128.*LONG_COMMON_NAME.*LOINC_NUM, STATUS"):
         read(file, format="loinc")
+
+
+# --- UNII
+
+SUBSTANCES = """\
+Name\tTYPE\tUNII\tDisplay Name
+FEVERMAB [INN]\tcn\tA000000001\tFEVERMAB
+FEVERMAB\tof\tA000000001\tFEVERMAB
+COOLIRA PEN\tbn\tA000000001\tFEVERMAB
+FV-101\tcd\tA000000001\tFEVERMAB
+ZINC\tof\tA000000002\tOXIDE OF ZINC, VITAMIN D
+ZNOX\tcn\tA000000002\tOXIDE OF ZINC, VITAMIN D
+nameless\tcn\t\t
+"""
+IDS = """\
+UNII\tPT\tRN\tEC\tNCIT\tRXCUI\tPUBCHEM
+A000000001\tFEVERMAB\t1-00-0\t\tC1\t22\t333
+"""
+
+
+def substances(records):
+    return {record.concept_id: [(name.text, name.scope) for name in record.names] for record in records}
+
+
+def test_substances(read, tmp_path):
+    records, report = read(tmp_path / "UNII_Names_1Jan2026.txt", SUBSTANCES)
+    assert substances(records) == {
+        "UNII:A000000001": [("fevermab", "preferred"), ("Coolira Pen", "narrow"), ("FV-101", "exact")],
+        "UNII:A000000002": [("oxide of zinc, vitamin D", "preferred"), ("zinc", "exact"), ("ZNOX", "exact")],
+    }
+    assert report.rows_dropped == {"broken": 1}
+
+
+def test_ids_of_substances(read, tmp_path):
+    (record,), _ = read(tmp_path / "UNII_Records_1Jan2026.txt", IDS)
+    assert record.names == (Name("fevermab", "preferred", "UNII_Records_1Jan2026"),)
+    assert record.xrefs == ("CAS:1-00-0", "NCIT:C1", "RXNORM:22", "PUBCHEM.COMPOUND:333")
+
+
+def test_substances_in_a_zip_file(read, tmp_path):
+    archive = tmp_path / "UNIIs.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("READ ME.txt", "1 file")
+        file.writestr("UNII_Names_1Jan2026.txt", SUBSTANCES)
+    records, report = read(archive)
+    assert len(substances(records)) == 2
+    assert report.origins[archive]["release"] == "1Jan2026"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("READ ME.txt", "1 file")
+    with pytest.raises(SapbertError, match=r"E504.*UNII_Names"):
+        read(archive, format="unii")
 
 
 # --- SSSLM
