@@ -47,7 +47,8 @@ class RepeatedMentions(Component):
         min_found: How often the NER must have found a text.
         min_share: In which part of its occurrences it must have found it, from 0 to 1.
         correct: Also change mentions of the NER. A mention inside a long form is widened to it if its short form has
-            the same label. The same text gets one label if at least twice as many mentions have it as have another.
+            the same label. The same text gets one label if at least twice as many mentions have it as have another. A
+            defined short form gets the label of its long form.
         bracketed: The labels whose mentions have a short form in the brackets behind them, although its letters differ.
         only_labels: Only look at mentions with these labels. An empty list looks at all.
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
@@ -94,10 +95,11 @@ class RepeatedMentions(Component):
         others = [entity for entity in entities if not self._is_wanted(entity)]
         orths, spaces = doc.to_array([ORTH, SPACY]).T.tolist()  # faster than a token object for each
         names = TokenNames([doc.vocab.strings[orth] for orth in orths], list(map(bool, spaces)), self._rules)
-        forms = _defined_forms(doc)
-        forms += _bracketed_forms(doc, [place for place in found if place.label in self.bracketed], forms)
+        defined = _defined_forms(doc)
+        forms = [*defined, *_bracketed_forms(doc, [place for place in found if place.label in self.bracketed], defined)]
         if self.correct:
             found = _with_one_label(_widened(found, others, forms), names)
+            found = _with_labels_of_long_forms(found, names, _long_forms(names, defined))
         return sorted([*others, *found, *self._added(found, others, names, _long_forms(names, forms))])
 
     def _is_wanted(self, entity: Place) -> bool:
@@ -212,6 +214,13 @@ def _with_one_label(found: Sequence[Place], names: TokenNames) -> List[Place]:
         ((label, most),) = labels.most_common(1)
         places.append(place._replace(label=label) if most >= CLEAR_MAJORITY * labels[place.label] else place)
     return places
+
+
+def _with_labels_of_long_forms(found: Sequence[Place], names: TokenNames, long_forms: Dict[Name, Name]) -> List[Place]:
+    """Give mentions that are short forms the most frequent label of their long forms."""
+    votes = _votes(found, names)
+    label_of = {short: _winner(votes[long], 1) for short, long in long_forms.items() if long in votes}
+    return [place._replace(label=label_of.get(names.name(place.start, place.end)) or place.label) for place in found]
 
 
 def _votes(places: Iterable[Place], names: TokenNames) -> Dict[Name, "Counter[str]"]:

@@ -102,15 +102,15 @@ def test_a_long_form_follows_its_short_form():
 
 
 @pytest.mark.parametrize(
-    ("found", "labels"),
+    ("found", "correct", "labels"),
     [
-        ([("glioblastoma multiforme", "D", 0), ("GBM", "C", 0, 1)], ["D", "C", "C", "C"]),
-        # the label of the short form is unclear, so both forms decide
-        ([("glioblastoma multiforme", "D", 0, 1), ("GBM", "C", 0), ("GBM", "D", 1)], ["D", "C", "D", "D", "D"]),
+        ([("glioblastoma multiforme", "D", 0), ("GBM", "C", 0, 1)], True, "DDDDD"),
+        ([("glioblastoma multiforme", "D", 0), ("GBM", "C", 0, 1)], False, "DCCC"),
+        ([("glioblastoma multiforme", "D", 0), ("glioblastoma multiforme", "C", 1), ("GBM", "C", 0, 1)], True, "DCCCC"),
     ],
 )
-def test_the_own_label_of_a_short_form_comes_before_that_of_its_long_form(found, labels):
-    assert [label for *_, label in look(GBM, *found)] == labels
+def test_the_label_of_the_long_form_comes_before_the_own_label_of_a_short_form(found, correct, labels):
+    assert "".join(label for *_, label in look(GBM, *found, correct=correct)) == labels
 
 
 def test_a_short_form_that_is_found_a_plural():
