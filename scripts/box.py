@@ -1,9 +1,12 @@
 """Make the pipeline in the package from a trained NER: `spacy.load("spacy_sapbert")`.
 
     python scripts/box.py make training/box/ner/model-last --output training/box/pipeline
+    python scripts/box.py names corpus/box/starter.kb --output corpus/box/matcher
     python scripts/box.py card training/pipeline --metrics metrics --output metrics/meta.json
 
-`card` writes the meta of a pipeline for `spacy package`: authors, sources, vocabularies, and what was measured.
+`names` writes the index of the names of the vocabulary. In the package, it is beside the vocabulary, so that the first
+use need not make it. `card` writes the meta of a pipeline for `spacy package`: authors, sources, vocabularies, and what
+was measured.
 
 The NER comes with the components that it needs. The linker and the matcher use the starter vocabulary, which the
 package holds beside the pipeline. Weights are saved with 16 bits, and word vectors with 8, as they were trained. In the
@@ -21,6 +24,8 @@ from spacy.language import Language
 from thinc.api import Config
 
 from spacy_sapbert.files.output import replacing_folder
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.pipeline.assemble import describe
 from spacy_sapbert.pipeline.box import ADDED, LABELS, NER
 from spacy_sapbert.pipeline.factories import MATCHER
@@ -72,6 +77,16 @@ def make(
         config.to_disk(new / "config.cfg")
         (new / "vocab" / "strings.json").write_text(json.dumps(sorted(LABELS)), encoding="utf-8")  # 6 MB of words less
         shutil.copyfile(CARD, new / "README.md")
+
+
+@app.command()
+def names(
+    kb: Annotated[Path, typer.Argument(help="The vocabulary.")],
+    output: Annotated[Path, typer.Option(help="The folder to write.")],
+) -> None:
+    """Write the index of the names of a vocabulary."""
+    with replacing_folder(output) as new:
+        NameMatcher.build(KnowledgeBase(kb)).save(new)
 
 
 @app.command()

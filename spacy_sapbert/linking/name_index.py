@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -55,7 +55,12 @@ class NameIndex:
 
     @classmethod
     def cached(cls: type[Index], kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Index:
-        """Return the index of a knowledge base and a language. It comes from the cache folder, or is made there."""
+        """Return the index of a knowledge base and a language.
+
+        It is beside the knowledge base, as that of the package is, or comes from the cache folder, or is made there.
+        """
+        if cls._describes(beside := kb.path.with_name(cls.ROLE), kb, rules):
+            return cls.load(kb, beside)
 
         def build(folder: Path) -> None:
             logger.info("Indexing %d names of %s into %s", kb.n_names, kb.path, folder)
@@ -68,6 +73,16 @@ class NameIndex:
     def cache_of(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Path:
         """Return the folder in the cache for a knowledge base and a language."""
         return cache_dir() / f"{cls.ROLE}s" / f"{kb.fingerprint[:16]}-{cls.VERSION}-{rules.code}"
+
+    @classmethod
+    def _facts(cls, kb: KnowledgeBase, rules: LanguageRules) -> dict[str, Any]:
+        return {"store": kb.fingerprint, cls.VERSION_KEY: cls.VERSION, "language": rules.code}
+
+    @classmethod
+    def _describes(cls, folder: Path, kb: KnowledgeBase, rules: LanguageRules) -> bool:
+        """Return whether a folder has the index of a knowledge base and a language, in this version."""
+        manifest = cls.manifest(folder)
+        return manifest.is_file() and parse_json(manifest.read_text(encoding="utf-8")) == cls._facts(kb, rules)
 
     @classmethod
     def manifest(cls, folder: Path) -> Path:
@@ -99,9 +114,8 @@ class NameIndex:
         for name, array in zip(self.ARRAYS, self.arrays, strict=True):
             with replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
-        manifest = {"store": self.kb.fingerprint, self.VERSION_KEY: self.VERSION, "language": self.rules.code}
         with replacing(self.manifest(folder)) as temporary:
-            temporary.write_text(json.dumps(manifest, sort_keys=True), encoding="utf-8")
+            temporary.write_text(json.dumps(self._facts(self.kb, self.rules), sort_keys=True), encoding="utf-8")
 
     def artifact(self) -> Artifact:
         """Return the index as an artifact of a component."""

@@ -1,5 +1,6 @@
 import itertools
 import re
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -393,6 +394,18 @@ def test_keys_of_an_earlier_version_are_made_again(small_matcher, small_kb, tmp_
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+
+
+def test_keys_beside_a_vocabulary_are_taken(small_kb, own_cache, tmp_path, monkeypatch):
+    kb = KnowledgeBase(shutil.copy(small_kb.path, tmp_path / "small.kb"))
+    built = NameMatcher.build(kb)
+    built.save(tmp_path / NameMatcher.ROLE)
+    monkeypatch.setattr(NameMatcher, "build", None)
+    assert np.array_equal(NameMatcher.cached(kb).hashes, built.hashes)
+    assert not (tmp_path / "cache").exists()
+    monkeypatch.setattr(NameMatcher, "VERSION", 0)  # those of another version are not
+    with pytest.raises(TypeError):
+        NameMatcher.cached(kb)
 
 
 def test_keys_are_computed_once(small_kb, small_matcher, own_cache, monkeypatch):
