@@ -26,7 +26,8 @@ def replaced_names(kbs: dict[str, str]) -> Callable[[Language, Example], Iterato
 
     In the copy, each mention has another name of its type, drawn at random from those of the same shape: a word for a
     word of about the same length, a symbol for a symbol such as "TP53". Mentions with the same text get the same name.
-    Where no name has the shape, a mention stays.
+    Where no name has the shape, a mention stays. So does one of capitals alone: most are short forms, and a network that
+    learned others would find a chemical in each.
 
     A document without a name to replace is given twice, so that each corpus keeps its share of the training.
 
@@ -65,7 +66,8 @@ def _with_copy(names: Mapping[str, Mapping[Shape, list[str]]], nlp: Language, ex
     texts: dict[Span, str] = {}
     for entity in example.reference.ents:
         text = _uncapitalized(entity.text)
-        if choices := names.get(entity.label_, {}).get(_shape(text)):
+        choices = () if text.isalpha() and text.isupper() else names.get(entity.label_, {}).get(_shape(text))
+        if choices:
             name = drawn.setdefault((entity.label_, text), random.choice(choices))
             texts[entity] = name[0].upper() + name[1:] if entity.text[0].isupper() else name
     copy = _with_texts(nlp, example.reference, texts)

@@ -118,3 +118,10 @@ def test_what_is_not_annotated_stays_so(nlp, augment):
 def test_a_vocabulary_without_names_of_the_type_is_reported(kb):
     with pytest.raises(TrainingDataError, match=r"E644.*'Species'.*Chemical, Gene"):
         replaced_names({"Species": kb})
+
+
+def test_capitals_alone_stay(nlp, augment):
+    doc = annotated(
+        nlp, "Zolpidem (ZLP) and AZD-1234.", ("Zolpidem", "Chemical"), ("ZLP", "Chemical"), ("AZD-1234", "Chemical")
+    )
+    assert [str(entity) for entity in augment(doc).ents][1:] == ["ZLP", "AZD-9291"]
