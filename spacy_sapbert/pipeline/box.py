@@ -2,9 +2,11 @@
 
 from typing import Any, Dict, Iterable, List, Union
 
+import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.vocab import Vocab
+from thinc.api import Model, NumpyOps
 
 from ..kb.semantic_types import find_types
 from ..starter import BOX
@@ -43,7 +45,25 @@ def load(
     nlp = util.load_model_from_config(settings, vocab=vocab, disable=disable, enable=enable, exclude=exclude, meta=meta)
     # the other components have no files: their vocabulary and encoder are those of the package
     nlp.from_disk(BOX, exclude=[name for name in nlp.component_names if name != NER])
+    if NER in nlp.component_names:
+        ner: Any = nlp.get_pipe(NER)
+        multiply_with_numpy(ner.model)
     return nlp
+
+
+class NumpyProducts(NumpyOps):
+    """Multiplies matrices with NumPy. Its library is about three times as fast as that of thinc, on one core, too."""
+
+    def gemm(self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False) -> Any:
+        """Return the product of two matrices, of which each may be transposed."""
+        return np.matmul(x.T if trans1 else x, y.T if trans2 else y, out=out)
+
+
+def multiply_with_numpy(model: "Model[Any, Any]") -> None:
+    """Let the layers of a network that are on the CPU use NumPy for products of matrices."""
+    for layer in model.walk():
+        if type(layer.ops) is NumpyOps:
+            layer.ops = NumpyProducts()
 
 
 def types_of_labels(types: Iterable[str]) -> Dict[str, List[str]]:
