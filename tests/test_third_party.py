@@ -11,7 +11,8 @@ PACKAGE = Path(spacy_sapbert.__file__).parent
 TEXT = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
 # what was written for this package
 OWN = (
-    "py.typed", "meta.json", "errors.txt", "*.pyi", "serve/*", "outputs/*.css", "outputs/*.html", "outputs/*.json",
+    "py.typed", "meta.json", "errors.txt", "starter/matcher/*", "*.pyi", "serve/*",
+    "outputs/*.css", "outputs/*.html", "outputs/*.json",
     "kb/catalog.yaml", "kb/*.sql", "kb/recipe.json", "kb/stop_names.json", "vectors/*.sql", "evaluation/*.mplstyle",
     "kb/readers/*.json", "kb/readers/*.sql", "review/*.sql", "configs/*.cfg", "documents/TypeSystem.xml",
     "documents/*.json",

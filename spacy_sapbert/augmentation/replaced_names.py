@@ -26,8 +26,8 @@ def replaced_names(kbs: dict[str, str]) -> Callable[[Language, Example], Iterato
 
     In the copy, each mention has another name of its type, drawn at random from those of the same shape: a word for a
     word of about the same length, a symbol for a symbol such as "TP53". Mentions with the same text get the same name.
-    Where no name has the shape, a mention stays. So does one of capitals alone: most are short forms, and a network that
-    learned others would find a chemical in each.
+    Where no name has the shape, a mention stays. So does one of capitals alone: most are short forms, and a network
+    that learned others would find a chemical in each.
 
     A document without a name to replace is given twice, so that each corpus keeps its share of the training.
 
