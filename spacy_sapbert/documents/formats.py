@@ -112,8 +112,9 @@ def opened_format(path: Path, stream: BinaryIO) -> str:
     if format == "text":
         first_line = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
         return "pubtator" if PUBTATOR_TITLE.match(first_line.decode(errors="replace")) else format
-    if format == "jsonl" and json_format(head_of(stream)) == "bioc":
-        return "bioc"
+    if format == "jsonl":
+        before, _, passages = head_of(stream).partition(b'"passages"')
+        return "bioc" if b'"offset"' in passages and b'"text"' not in before else format
     if format == "bioc" and not may_be_pubmed(path):
         return json_format(head_of(stream)) or format
     return _TABLES["roots"].get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format

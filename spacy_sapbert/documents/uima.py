@@ -22,7 +22,7 @@ from ..types import Document, Mention
 from .annotation_tools import Names, mention_of, read_ids, written_id
 from .bioc import ID_INFONS, INVALID_XML
 from .formats import TYPE_SYSTEM
-from .source import DocumentSource
+from .source import DocumentSource, Report
 
 _XMLNS = {
     "xmlns:xmi": "http://www.omg.org/XMI",
@@ -59,15 +59,19 @@ def _document(source: DocumentSource, line: int, root: Element) -> Document:
     doc_id = about.get("documentId") or about.get("documentTitle") or without_gz(Path(source.name)).stem
     placed = [element for element in root if element.get("sofa") == sofa.get("xmi:id") and "begin" in element.attrib]
     found = [element for element in placed if _is_mention(element)]
-    source.report.relations += sum(map(_is_relation, placed))
-    others = (element.tag for element in placed if not (_is_mention(element) or _is_relation(element)))
-    source.report.unread.update(f"layer {tag}" for tag in others if tag.rpartition(":")[2] not in _OF_TEXT)
+    _count_others(source.report, placed)
     document = source.mentions(line, Document(doc_id, text), found, partial(_mention, units))
     stacked: dict[Mention, dict[str, None]] = {}
     for mention in document.mentions:
         stacked.setdefault(mention._replace(ids=()), {}).update(dict.fromkeys(mention.ids))
     mentions = (mention._replace(ids=tuple(ids)) for mention, ids in stacked.items())
     return document._replace(mentions=tuple(mentions), position=source.place(line))
+
+
+def _count_others(report: Report, placed: list[Element]) -> None:
+    report.relations += sum(map(_is_relation, placed))
+    others = (element.tag for element in placed if not (_is_mention(element) or _is_relation(element)))
+    report.unread.update(f"layer {tag}" for tag in others if tag.rpartition(":")[2] not in _OF_TEXT)
 
 
 def _is_relation(element: Element) -> bool:

@@ -142,7 +142,7 @@ SHAPES = {
     "another text key": ("a.json", [{"id": 1, "annotations": [{"result": [REGION]}], "data": {"note": TEXT}}]),
     "HTML": (
         "a.json",
-        [{"data": {"html": TEXT}, "annotations": [{"result": [{**LABELS, "type": "hypertextlabels", "value": HTML}]}]}],
+        [{"data": {"html": TEXT}, "annotations": [{"result": [HTML]}]}],
     ),
     "Label Studio's short export": ("a.json", [{"text": TEXT, "id": 1, "ner": [{**FLU, "labels": ["Disease"]}]}]),
     "an attribute that is an address": ("a.json", DENOTING),
@@ -181,6 +181,29 @@ def test_only_what_people_accepted_is_read_of_medcattrainer(tmp_path, read_repor
     (read,), report = read_reporting(tmp_path / "a.json", None, content, strict=True)
     assert (read.doc_id, read.mentions) == ("4", (Mention(0, 3, "Flu", "Mention", ("C0021400",)),))
     assert report.rejected == 4
+
+
+def test_the_key_of_a_text_can_be_given(tmp_path, read):
+    data = {"note": TEXT, "title": "a", "patient": "b"}
+    (tmp_path / "a.json").write_text(json.dumps([{"data": data, "annotations": [{"result": [REGION]}]}]))
+    (document,) = read("a.json", gold=True, text_column="note")
+    assert (document.text, document.mentions[0].text) == (TEXT, "Flu")
+
+
+def test_bioc_in_lines_is_recognized(tmp_path, read):
+    location = {"offset": 0, "length": 3}
+    annotation = {"id": "1", "infons": {"type": "Disease", "identifier": "MESH:D007251"}, "locations": [location]}
+    passage = {"offset": 0, "infons": {}, "text": TEXT, "annotations": [{**annotation, "text": "Flu"}]}
+    lines = [json.dumps({"id": number, "infons": {}, "passages": [passage]}) + "\n" for number in "12"]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    assert [document.text for document in read("a.jsonl")] == [TEXT, TEXT]
+    (tmp_path / "b.jsonl").write_text('{"text": "Flu", "passages": [{"offset": 0}]}')
+    assert [document.text for document in read("b.jsonl")] == ["Flu"]
+    documents = read("a.jsonl", gold=True)
+    assert [document.mentions[0].ids for document in documents] == [("D007251",), ("D007251",)]
+    assert documents == [
+        document._replace(position=documents[0].position) for document in read_corpus(tmp_path / "a.jsonl")
+    ]
 
 
 def test_a_type_that_is_an_address_is_a_concept(tmp_path):
