@@ -68,19 +68,19 @@ def _objects(source: DocumentSource, *keys: str) -> Iterator[tuple[int, Any]]:
     yield from enumerate(values, start=1)
 
 
-def _document(source: DocumentSource, line: int, value: Values, doc_id: object = None) -> Document:
+def _document(source: DocumentSource, line: int, value: Values, doc_id: object = None, text: str = TEXT) -> Document:
     """Return the document of a JSON object, with the id of its keys or another one. Lists are no metadata."""
     plain = {key: item for key, item in value.items() if not isinstance(item, (dict, list))}
     plain[ID] = plain.pop(_DOC_ID, value.get(ID, doc_id))
-    text = source.options.text_column or _text_key(plain)
+    text = source.options.text_column or text
     options = source.options._replace(text_column=text, id_column=ID, title_column=text)
     return value_document(plain, source.numbered(line), options)._replace(position=source.place(line))
 
 
 def _text_key(value: Values) -> str:
-    """Return the key of the text: "text", that of older files of Doccano, or that of the only string."""
+    """Return the key of the text in the data of a task: "text", or that of the only string."""
     texts = [key for key, item in value.items() if isinstance(item, str) and key != ID]
-    return next((key for key in (TEXT, "data") if key in texts), texts[0] if len(texts) == 1 else TEXT)
+    return texts[0] if TEXT not in texts and len(texts) == 1 else TEXT
 
 
 def _pass_by(source: DocumentSource, value: Values, known: Collection[str]) -> None:
@@ -104,7 +104,7 @@ def read_label_studio(source: DocumentSource) -> Iterator[Document]:
 
 @demanded()
 def _task(source: DocumentSource, line: int, task: Values) -> Document:
-    document = _document(source, line, task["data"], task.get(ID))
+    document = _document(source, line, task["data"], task.get(ID), _text_key(task["data"]))
     given = task.get("annotations") or task.get("completions") or ()
     finished = [
         annotation for annotation in given if not (annotation.get("was_cancelled") or annotation.get("skipped"))
@@ -213,7 +213,8 @@ def _example(source: DocumentSource, line: int, given: Any) -> tuple[Document, b
     spans = [span for found in lists.values() for span in found]
     if not spans:
         _pass_by(source, example, _NO_SPANS)
-    return source.mentions(line, _document(source, line, example), spans, read), "options" in example
+    text = "data" if TEXT not in example and isinstance(example.get("data"), str) else TEXT  # older files of Doccano
+    return source.mentions(line, _document(source, line, example, text=text), spans, read), "options" in example
 
 
 def _has_spans(key: str, values: list[Any]) -> bool:
@@ -291,9 +292,11 @@ def read_pubannotation(source: DocumentSource) -> Iterator[Document]:
 @demanded()
 def _annotated(source: DocumentSource, line: int, value: Values) -> Document:
     document = _document(source, line, value, value.get("sourceid"))
-    tracks = [value, *value.get("tracks", ())]
-    mentions = [mention for track in tracks for mention in _track(source, line, document, value | track).mentions]
-    return document._replace(mentions=tuple(sorted(dict.fromkeys(mentions), key=lambda mention: mention[:2])))
+    if not value.get("tracks"):
+        return _track(source, line, document, value)
+    tracks = [value, *({"namespaces": value.get("namespaces"), **track} for track in value["tracks"])]
+    mentions = {mention: None for track in tracks for mention in _track(source, line, document, track).mentions}
+    return document._replace(mentions=tuple(sorted(mentions, key=lambda mention: mention[:2])))
 
 
 def _track(source: DocumentSource, line: int, document: Document, value: Values) -> Document:

@@ -190,6 +190,13 @@ def test_the_key_of_a_text_can_be_given(tmp_path, read):
     assert (document.text, document.mentions[0].text) == (TEXT, "Flu")
 
 
+def test_what_has_no_text_is_reported(tmp_path, read_reporting):
+    content = json.dumps({"sourceid": "12", "denotations": [DENOTED]})
+    documents, report = read_reporting(tmp_path / "a.json", None, content)
+    assert documents == []
+    assert "no key 'text'" in report.problems[0].reason
+
+
 def test_bioc_in_lines_is_recognized(tmp_path, read):
     location = {"offset": 0, "length": 3}
     annotation = {"id": "1", "infons": {"type": "Disease", "identifier": "MESH:D007251"}, "locations": [location]}
