@@ -37,6 +37,8 @@ SPELLING = {
 NOT_SYNONYMS = """
 orphanet orpha icd icd11.foundation dsstox_cid dsstox_generic_sid ro_proposed_relation wdeschema do ip pf ps re up wd
 """
+# Other spellings that the registry lacks.
+FURTHER = {"UMLS": {"cui"}}
 # Pages for people, where the registry's address leads to data, to an old page or to a mirror.
 PAGES = {
     "CHEBI": "https://www.ebi.ac.uk/chebi/CHEBI:$1",
@@ -90,7 +92,7 @@ def entry(resource: Any) -> dict[str, Any]:
     prefix = prefix_of(resource)
     written = {text.lower() for text in (resource.prefix, *resource.get_synonyms())}
     # a prefix with a year stands for a release, which the package removes before
-    synonyms = {text for text in written if is_prefix(text) and not has_year(text)} - {
+    synonyms = {text for text in written | FURTHER.get(prefix, set()) if is_prefix(text) and not has_year(text)} - {
         *NOT_SYNONYMS.split(),
         prefix.lower(),
     }

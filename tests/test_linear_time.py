@@ -346,6 +346,15 @@ TOOLS = [
     ("prodigy", "mentions", tool({"spans": lambda start, end, i: {"start": start, "end": end, "kb_id": f"HP:{i}"}})),
     ("prodigy", "choices", lambda n: "".join(map(choice, range(n)))),
     (
+        "medcattrainer",
+        "mentions",
+        lambda n: (
+            '{"projects": [{"documents": ['
+            + tool({"annotations": lambda start, end, i: {"start": start, "end": end, "cui": f"HP:{i}"}})(n)
+            + "]}]}"
+        ),
+    ),
+    (
         "pubannotation",
         "mentions",
         tool({"denotations": lambda start, end, i: {"obj": f"Gene:{i}", "span": {"begin": start, "end": end}}}),

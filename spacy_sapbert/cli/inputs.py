@@ -34,7 +34,7 @@ _FORMAT_HELP = (
     "Format of the input. text: one document per file. lines: one per line. jsonl: one JSON object per line. "
     "csv (or .xlsx), tsv, parquet: a table. names: tab-separated lines without a header, whose cells are linked as "
     "a whole. sql: a query of PostgreSQL. pubmed: XML of PubMed. jats: articles of PMC. brat, xmi (of INCEpTION), "
-    "labelstudio, prodigy, pubannotation, doccano: files of annotation tools. "
+    "labelstudio, prodigy, pubannotation, doccano, medcattrainer: files of annotation tools. "
     f"Default: by the ending of each file name ({', '.join(INPUT_SUFFIXES)}). For .xml, the first element decides."
 )
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."

@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from ..errors import OtherFormatError
 from ..files.opening import read_whole
 from ..files.source import BrokenRecord
-from ..files.values import check_writable, json_list, parse_int, parse_json
+from ..files.values import check_writable, json_list, json_values, parse_int
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
@@ -239,17 +239,6 @@ def _json_elements(source: DocumentSource, content: bytes) -> Iterator[tuple[int
         raise _not_bioc(source, "it has no documents with passages")
     for document in documents:
         yield 1, _element_of("document", document)
-
-
-def json_values(content: bytes) -> list[Any]:
-    """Return the value of a JSON text, or those of its lines if each has one; else a `JSONDecodeError`."""
-    try:
-        return [parse_json(content)]
-    except json.JSONDecodeError:
-        lines = [line for line in content.splitlines() if line.strip()]
-        if len(lines) < 2 or not all(line.rstrip().endswith(b"}") for line in lines):
-            raise
-    return [parse_json(line) for line in lines]
 
 
 def _not_bioc(source: DocumentSource, reason: object) -> OtherFormatError:

@@ -72,7 +72,7 @@ _OUTPUT_ENDINGS = {ending: name for name, format in FORMATS.items() for ending i
 INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
 """The endings of file names that show a format."""
 # a quotation mark inside of a text has a backslash before it
-_JSON_KEYS = re.compile(rb'(?<!\\)"(denotations|data|spans|labels?)"\s*:\s*([\[{])')
+_JSON_KEYS = re.compile(rb'(?<!\\)"(\w+)"\s*:\s*([\[{]?)')
 _HEAD_SIZE = 1 << 16
 TYPE_SYSTEM = "TypeSystem.xml"
 """The file beside XMI that describes its types."""
@@ -112,6 +112,9 @@ def opened_format(path: Path, stream: BinaryIO) -> str:
     if format == "text":
         first_line = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
         return "pubtator" if PUBTATOR_TITLE.match(first_line.decode(errors="replace")) else format
+    if format == "jsonl":
+        before, _, passages = head_of(stream).partition(b'"passages"')
+        return "bioc" if b'"offset"' in passages and b'"text"' not in before else format
     if format == "bioc" and not may_be_pubmed(path):
         return json_format(head_of(stream)) or format
     return _TABLES["roots"].get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format

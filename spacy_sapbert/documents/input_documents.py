@@ -28,7 +28,7 @@ from .formats import (
     suffix_format,
 )
 from .pubmed import pmids_of, superseded
-from .source import DocumentSource, Problems, ReadOptions, join_passages
+from .source import DocumentSource, Problems, ReadOptions, join_passages, told
 
 __all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
 
@@ -188,7 +188,9 @@ def _read_annotated(source: DocumentSource, format: Format) -> Iterator[Document
     problems = cast(Problems, source.report)
     shifted, mismatched, moved = problems.shifted, problems.mismatched, problems.moved
     documents = import_function(format.annotated)(source)
-    if not source.options.gold:
+    if source.options.gold:
+        documents = told(documents, source)
+    else:
         documents = (document._replace(mentions=()) for document in documents)
     if format.in_passages:
         documents = join_passages(documents, problems)

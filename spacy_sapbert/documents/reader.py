@@ -11,7 +11,7 @@ from ..errors import EmptyError, MismatchError, Warnings
 from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
 from ..types import Document
 from .formats import ANNOTATED, FORMATS, PUBTATOR_TITLE, format_named, import_function, json_format, unknown_format
-from .source import DocumentSource, Report
+from .source import DocumentSource, Report, told
 from .source import join_passages as join
 from .text_files import is_header
 
@@ -97,7 +97,7 @@ def read_corpus(
             strict=strict,
             opened=opened,
         )
-        documents = import_function(read.annotated)(source)
+        documents = told(import_function(read.annotated)(source), source)
         if join_passages and read.in_passages:
             documents = join(documents, source.report)
         for document in documents:

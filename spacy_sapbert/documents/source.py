@@ -33,6 +33,7 @@ Item = TypeVar("Item")
 
 _COMPARED = 100  # characters of the texts of a mention; the comparison takes quadratic time
 _SHOWN_DUPLICATES = 10
+_SHOWN_UNREAD = 8
 
 
 class ReadOptions(NamedTuple):
@@ -73,6 +74,7 @@ class Report(FileReport):
         problems (list[Problem]): The first 1,000 broken records. `broken` counts all of them.
         mismatches: The first 1,000 mentions that differ from the text at their offsets. `mismatched` counts all of
             them.
+        unread: Annotations that are no mentions, by the key, type or layer that has them.
         joined: Records that were joined to documents, since consecutive ids repeat.
         documents_of_joined: The documents that they became.
     """
@@ -88,12 +90,14 @@ class Report(FileReport):
     moved: int = counter("… … moved to the same text nearby")
     repeated: int = counter("… that occur several times in their sentence, read at the first place")
     relations: int = counter("relations, attributes and notes, left out")
+    rejected: int = counter("mentions that no person accepted, left out")
     shifted: int = counter("passages with overlapping or widely separated offsets, moved")
     filtered: int = counter("mentions of other types, left out")
     misaligned: int = counter("mentions inside a token: in the gold list, but without a span")
     overlapping: int = counter("spans that overlap a longer span: without an entity")
     labels: Counter[str] = field(default_factory=Counter)
     mismatches: list[Problem] = field(default_factory=list)
+    unread: Counter[str] = field(default_factory=Counter)
     joined: int = 0
     documents_of_joined: int = 0
     _ids: set[int] = field(default_factory=set, repr=False)
@@ -179,6 +183,21 @@ class Problems(Report):
 
     def _show(self, message: str) -> None:
         self.console.print(f"{message}; left out")
+
+
+def told(documents: Iterable[Document], source: DocumentSource) -> Iterator[Document]:
+    """Yield the documents of a file. At the end, warn if it has annotations, but none of them is a mention."""
+    report, n_mentions = source.report, 0
+    before, n_before = report.unread.copy(), (report.relations, report.rejected)
+    for document in documents:
+        n_mentions += len(document.mentions)
+        yield document
+    unread = report.unread - before
+    relations, rejected = report.relations - n_before[0], report.rejected - n_before[1]
+    unread |= Counter({"relations, attributes and notes": relations, "mentions that no person accepted": rejected})
+    if not n_mentions and +unread:
+        found = ", ".join(f"{name} ({n:,})" for name, n in unread.most_common(_SHOWN_UNREAD) if n)
+        warnings.warn(Warnings.W204.format(path=source.file, found=found), stacklevel=3)
 
 
 # --- files and their mentions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -17,11 +17,12 @@ from ..files.opening import without_gz
 from ..files.source import BrokenRecord
 from ..files.values import parse_int
 from ..files.xml import ElementParser
+from ..kb.ids import is_known
 from ..types import Document, Mention
 from .annotation_tools import Names, mention_of, read_ids, written_id
 from .bioc import ID_INFONS, INVALID_XML
 from .formats import TYPE_SYSTEM
-from .source import DocumentSource
+from .source import DocumentSource, Report
 
 _XMLNS = {
     "xmlns:xmi": "http://www.omg.org/XMI",
@@ -32,13 +33,17 @@ _XMLNS = {
 }
 TYPE_SYSTEM_FILE = Path(__file__).with_name(TYPE_SYSTEM)
 _ID_FEATURES = [*ID_INFONS, "concept"]
+_PLACE = ("xmi:id", "sofa", "begin", "end", "pieces")
+_RELATING = ("Governor", "Dependent", "next", "referenceRelation")
+_OF_TEXT = ("Token", "Sentence", "DocumentMetaData", "DocumentAnnotation")
 
 
 def read_xmi(source: DocumentSource) -> Iterator[Document]:
     """Read the document of an XMI file: the text of its first view, with its named entities and custom layers.
 
-    The label is the feature "value" or "label", or the name of the layer. Ids are "identifier" and the like. Stacked
-    annotations of one span and label are one mention with several ids.
+    The label is the feature "value" or "label", or the name of the layer. Ids are "identifier" and the like, and the
+    addresses and known ids in any other feature. Stacked annotations of one span and label are one mention with several
+    ids. Relations and links of chains are no mentions.
     """
     roots = ElementParser(source.path, "XMI", ("xmi:XMI",)).elements(source.chunks())
     return source.each(roots, partial(_document, source))
@@ -52,7 +57,9 @@ def _document(source: DocumentSource, line: int, root: Element) -> Document:
     units = utf16_offsets(text)
     about = next((element for element in root if element.tag.endswith(":DocumentMetaData")), sofa)
     doc_id = about.get("documentId") or about.get("documentTitle") or without_gz(Path(source.name)).stem
-    found = [element for element in root if element.get("sofa") == sofa.get("xmi:id") and _is_mention(element)]
+    placed = [element for element in root if element.get("sofa") == sofa.get("xmi:id") and "begin" in element.attrib]
+    found = [element for element in placed if _is_mention(element)]
+    _count_others(source.report, placed)
     document = source.mentions(line, Document(doc_id, text), found, partial(_mention, units))
     stacked: dict[Mention, dict[str, None]] = {}
     for mention in document.mentions:
@@ -61,10 +68,20 @@ def _document(source: DocumentSource, line: int, root: Element) -> Document:
     return document._replace(mentions=tuple(mentions), position=source.place(line))
 
 
+def _count_others(report: Report, placed: list[Element]) -> None:
+    report.relations += sum(map(_is_relation, placed))
+    others = (element.tag for element in placed if not (_is_mention(element) or _is_relation(element)))
+    report.unread.update(f"layer {tag}" for tag in others if tag.rpartition(":")[2] not in _OF_TEXT)
+
+
+def _is_relation(element: Element) -> bool:
+    return any(feature in element.attrib for feature in _RELATING)
+
+
 def _is_mention(element: Element) -> bool:
     layer, _, name = element.tag.partition(":")
     is_entity = name == "NamedEntity" or layer.startswith("custom") or any(map(element.get, _ID_FEATURES))
-    return is_entity and "begin" in element.attrib
+    return is_entity and not _is_relation(element)
 
 
 def _mention(units: Sequence[int], element: Element) -> Mention:
@@ -73,9 +90,21 @@ def _mention(units: Sequence[int], element: Element) -> Mention:
     for span in spans.split(";"):
         start, end = (_character(units, parse_int(offset)) for offset in span.split(" "))
         pieces.append((start, end))
-    label = element.get("value") or element.get("label") or element.tag.partition(":")[2]
-    ids = (read_ids(element.get(name, ""), prefix=ID_INFONS.get(name)) for name in _ID_FEATURES)
-    return mention_of(pieces, label, chain.from_iterable(ids))
+    features = [*element.items(), *((child.tag, child.text or "") for child in element)]
+    ids = [concept_id for name, text in features for concept_id in _ids(name, text)]
+    labels = (element.get(name, "") for name in ("value", "label"))
+    label = next((label for label in labels if label and not _ids("", label)), element.tag.partition(":")[2])
+    return mention_of(pieces, label, ids)
+
+
+def _ids(feature: str, text: str) -> list[str]:
+    """Return the ids in a feature: all in one that is named for ids, else addresses and ids of known vocabularies."""
+    if feature.lower() in _ID_FEATURES:
+        return read_ids(text, prefix=ID_INFONS.get(feature.lower()))
+    if feature in _PLACE or (not text.startswith(("http://", "https://")) and ":" not in text):
+        return []
+    ids = read_ids(text)
+    return ids if text.startswith("http") or all(map(is_known, ids)) else []
 
 
 def _character(units: Sequence[int], offset: int) -> int:

@@ -162,6 +162,17 @@ def check_writable(value: Any, *, allow_nan: bool = True) -> None:
         raise ValueError("nested too deeply") from error
 
 
+def json_values(content: bytes) -> list[Any]:
+    """Return the value of a JSON text, or those of its lines if each has one; else a `JSONDecodeError`."""
+    try:
+        return [parse_json(content)]
+    except json.JSONDecodeError:
+        lines = [line for line in content.splitlines() if line.strip()]
+        if len(lines) < 2 or not all(line.rstrip().endswith(b"}") for line in lines):
+            raise
+    return [parse_json(line) for line in lines]
+
+
 def json_list(head: str, values: Iterable[Any], tail: str) -> Iterator[str]:
     """Yield a JSON text with a list between its head and its tail, a value at a time."""
     yield head

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from .knowledge_base import KnowledgeBase
 
-NO_ID = frozenset({"", "-", "-1"})
-"""What corpora write for a mention without a concept."""
+NO_ID = frozenset({"", "-", "-1", "nan", "NaN", "<NA>", "#N/A", "CUI-less"})
+"""What corpora and tables write where there is no concept."""
 
 _DIGIT = "[0-9]"
 SUPPLEMENTARY = ("C" + _DIGIT * 6, "C" + _DIGIT * 9, "OMIM:[0-9]*")
@@ -48,6 +48,21 @@ _CUI = re.compile("C[0-9]{7}")
 _MESH = re.compile("[CDQ](?:[0-9]{6}|[0-9]{9})")  # ids created since 2017 have nine digits
 SUPPLEMENTARY_ID = re.compile("|".join(SUPPLEMENTARY))
 """A canonical id that supplements the MeSH descriptors, e.g. `C565588` or `OMIM:145250`."""
+_IRI = re.compile(r"https?://(?:www\.)?(?P<rest>\S+)", re.IGNORECASE)
+# identifiers.org/mesh/D009369, identifiers.org/hgnc/HGNC:5, bioregistry.io/mesh:D009369
+_RESOLVER = re.compile(
+    r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|n2t\.net|purl\.bioontology\.org/ontology)/"
+    r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
+)
+# The OBO Foundry's scheme, which Orphanet and EFO follow with their own bases: …/DOID_1612, …/Orphanet_124
+_OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:\d]*\d[^_/#?:]*)")
+# its ids without the address: HP_0001945
+_UNDERSCORED = re.compile(r"(?P<prefix>[A-Za-z][\w.-]*)_(?P<local>[A-Za-z]{0,3}[0-9][0-9A-Za-z.-]*)", re.ASCII)
+# What a spreadsheet makes of a number. ICD has codes such as 250.0 and 1E50, which are none.
+_FLOAT = re.compile(r"([0-9]{4,})[.]0")
+_ROUNDED = re.compile(r"(?<![^|,;\s])(?:[^|,;:\s]*:)?[0-9](?:[.][0-9]+)?[Ee][+][0-9]{2,3}(?![^|,;\s])")
+# FHIR's tokens: http://snomed.info/sct|22298006
+_CODED = re.compile(r"(?P<system>(?:https?://|urn:oid:)[^\s|#+,;]+)[|#](?P<code>(?!http)[^\s|+,;]+)")
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
 # unambiguous.
 _SEPARATING = "|+,;\t\n\v\f\r\x1c\x1d\x1e\x85"
@@ -59,21 +74,75 @@ _ENCODING = str.maketrans(_CODES)
 def canonical_id(raw: str, default_prefix: str | None = None) -> str:
     """Return the canonical form of an id. A canonical id is returned unchanged.
 
-    A `C` number without a prefix may be a MeSH supplementary record or a UMLS CUI. Both stay without a prefix.
+    A `C` number without a prefix may be a MeSH supplementary record or a UMLS CUI. Both stay without a prefix. The
+    `.0` that a spreadsheet adds to a long number is removed.
 
     Args:
-        raw: The id as a source writes it, e.g. "MESH:D009369", "omim:145250", " UMLS:C0012634".
+        raw: The id as a source writes it, e.g. "MESH:D009369", "HPO:HP_0001945", " UMLS:C0012634", or its address.
         default_prefix: The prefix for bare numbers, for sources that omit it ("OMIM" for MEDIC).
 
     Returns:
         The canonical form. It is empty if the text holds only whitespace and a prefix.
     """
-    parts = raw.strip().split(":")
+    parts = curie(raw).split(":")
     prefix, n_prefixes = _read_prefixes(parts)
     local = ":".join(parts[n_prefixes:]).strip()
+    if (
+        (written := _UNDERSCORED.fullmatch(local))
+        and (known := prefixes().spelled.get(written["prefix"].lower()))
+        and prefix in ("", known, "OBO")
+    ):
+        prefix, local = "" if known in _BARE else known, written["local"]
+    if spoilt := _FLOAT.fullmatch(local):
+        local = spoilt[1]
     if default_prefix and not prefix and local.isascii() and local.isdecimal():
         prefix = canonical_prefix(default_prefix)
     return f"{prefix}:{local}" if prefix else local
+
+
+def curie(text: str) -> str:
+    """Return the CURIE of an IRI. Any other text is returned unchanged.
+
+    Args:
+        text: An id, possibly in angle brackets. A code of FHIR may follow its system after `|` or `#`.
+    """
+    text = text.strip()
+    if "://" not in text and not text.startswith("urn:"):
+        return text
+    if text.startswith("<") and text.endswith(">"):
+        text = text[1:-1].strip()
+    if (coded := _CODED.fullmatch(text)) and (prefix := prefix_of_system(coded["system"])):
+        return f"{prefix}:{coded['code']}"
+    iri = _IRI.fullmatch(text)
+    if not iri:
+        return text
+    rest = iri["rest"]
+    if known := prefixes().find_curie(rest):
+        return known
+    if match := _RESOLVER.fullmatch(rest) or _OBO.fullmatch(rest):
+        return match["local"] if ":" in match["local"] else f"{match['prefix']}:{match['local']}"
+    system, _, code = text.rpartition("/")
+    prefix = _systems().get(system, "")
+    return f"{prefix}:{code}" if prefix and any(map(str.isdigit, code)) else text
+
+
+@cache
+def _systems() -> dict[str, str]:
+    """Return the prefixes of the code systems whose addresses are not beginnings of ids."""
+    systems: dict[str, str] = json.loads(Path(__file__).with_name("systems.json").read_bytes())
+    return systems
+
+
+def prefix_of_system(system: str) -> str:
+    """Return the prefix of the address of a code system of FHIR; empty if it is not known."""
+    system = system.rstrip("/")
+    known = _systems().get(system) or curie(f"{system}/1").partition(":")[0]
+    return "" if known.lower() in ("http", "https", "urn") else known
+
+
+def is_rounded(text: str) -> bool:
+    """Return whether a spreadsheet rounded an id, as in `9.0E+17`, so that nobody knows it any more."""
+    return _ROUNDED.fullmatch(text.strip()) is not None
 
 
 def _read_prefixes(parts: list[str]) -> tuple[str, int]:
@@ -98,8 +167,9 @@ def _read_prefixes(parts: list[str]) -> tuple[str, int]:
 
 
 def canonical_prefix(written: str) -> str:
-    """Return the canonical form of a prefix: "HP" for "hpo", "SNOMEDCT" for "SCTID"; else in upper case."""
-    return prefixes().spelled.get(written.lower()) or written.upper()
+    """Return the canonical form of a prefix: "HP" for "hpo", "ICD10CM" for "ICD-10-CM"; else in upper case."""
+    spelled, folded = prefixes().spelled, written.lower()
+    return spelled.get(folded) or spelled.get(folded.replace("-", "")) or written.upper()
 
 
 class Prefixes(NamedTuple):
@@ -184,8 +254,13 @@ def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
     """Return the canonical ids of a field that may hold several, joined by `|`, `+`, `,` or `;`.
 
     Returns:
-        Each id once, in the order of the field. Empty for `-1`, `-` or whitespace.
+        Each id once, in the order of the field. Empty for `-1`, `-`, `nan` or whitespace, and for an id that a
+        spreadsheet rounded.
     """
+    if "://" in raw or "urn:" in raw:
+        raw = _CODED.sub(lambda coded: curie(coded[0]), raw)
+    if "E+" in raw.upper():
+        raw = _ROUNDED.sub("", raw)
     ids = (canonical_id(part, default_prefix) for part in _SEPARATORS.split(raw))
     return tuple(dict.fromkeys(concept_id for concept_id in ids if concept_id not in NO_ID))
 
@@ -219,6 +294,12 @@ def vocabulary_of(concept_id: str) -> str:
     if _CUI.fullmatch(concept_id):
         return "UMLS"
     return "MESH" if _MESH.fullmatch(concept_id) else ""
+
+
+def is_known(concept_id: str) -> bool:
+    """Return whether a canonical id is one of UMLS, of MeSH, or of a vocabulary in the table, with a digit."""
+    vocabulary = vocabulary_of(concept_id)
+    return vocabulary.lower() in prefixes().spelled and any(map(str.isdigit, concept_id))
 
 
 def curie_of(concept_id: str) -> str:

@@ -20,6 +20,7 @@ from ..errors import MismatchError, NotFoundError
 from ..files.values import check_not_newer, read_sections
 from ..types import Concept, Name, Record
 from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading, unreadable
+from .ids import canonical_id
 from .semantic_types import SemanticTypeTree, semantic_type_tree
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
@@ -286,8 +287,12 @@ class KnowledgeBase:
         return self._grouped(_SQL["ids of concepts"], concept_ids)
 
     def find_id(self, concept_id: str) -> tuple[str, ...]:
-        """Return the primary ids of the concepts with this primary or alternative id."""
-        return self._values(_SQL["concepts with an id"], concept_id)
+        """Return the primary ids of the concepts with this primary or alternative id, or with another form of it.
+
+        Vocabularies and corrections of earlier versions can have ids such as HP_0001945 for HP:0001945.
+        """
+        forms = dict.fromkeys([concept_id, canonical_id(concept_id), concept_id.replace(":", "_", 1)])
+        return next(filter(None, (self._values(_SQL["concepts with an id"], form) for form in forms)), ())
 
     def concept_rows(self, concept_id: str) -> tuple[int, ...]:
         """Return the rows of the concepts with this primary or alternative id."""

@@ -121,6 +121,170 @@ EXAMPLES = {
 }
 
 
+SPAN = {"id": 5, "label": "Disease", "start_offset": 0, "end_offset": 3}
+REGION = {**LABELS, "value": {**FLU, "labels": ["Disease"]}}
+HTML = {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]", "startOffset": 0, "endOffset": 3, "text": "Flu"}
+HTML |= {"globalOffsets": {"start": 0, "end": 3}, "hypertextlabels": ["Disease"]}
+HTML = {**LABELS, "type": "hypertextlabels", "value": HTML}
+PLACE = {"span": {"begin": 0, "end": 3}}
+ADDRESS = "http://id.nlm.nih.gov/mesh/D007251"
+IDENTIFIED = {"subj": "T1", "pred": "denotes", "obj": ADDRESS}
+DENOTED = {"id": "T1", **PLACE, "obj": "Disease"}
+SPACE = {"prefix": "m", "uri": "http://id.nlm.nih.gov/mesh/"}
+DENOTING = {"text": TEXT, "denotations": [DENOTED], "attributes": [IDENTIFIED]}
+BERN2 = {"id": ["mesh:D007251"], "is_neural_normalized": True, "mention": "Flu", "obj": "Disease", **PLACE}
+SHAPES = {
+    "annotations of Doccano": ("a.jsonl", {"id": 1, "text": TEXT, "annotations": [SPAN], "meta": {}}),
+    "entities of Doccano": ("a.jsonl", {"id": 1, "text": TEXT, "entities": [SPAN], "relations": [], "Comments": []}),
+    "data of Doccano": ("a.jsonl", {"id": 1, "data": TEXT, "label": [[0, 3, "Disease"]], "annotator": "a"}),
+    "a list of Doccano": ("a.json", [{"id": 1, "text": TEXT, "label": [[0, 3, "Disease"]]}]),
+    "completions": ("a.json", [{"id": 1, "completions": [{"result": [REGION]}], "data": {"text": TEXT}}]),
+    "another text key": ("a.json", [{"id": 1, "annotations": [{"result": [REGION]}], "data": {"note": TEXT}}]),
+    "HTML": (
+        "a.json",
+        [{"data": {"html": TEXT}, "annotations": [{"result": [HTML]}]}],
+    ),
+    "Label Studio's short export": ("a.json", [{"text": TEXT, "id": 1, "ner": [{**FLU, "labels": ["Disease"]}]}]),
+    "an attribute that is an address": ("a.json", DENOTING),
+    "a namespace": (
+        "a.json",
+        {
+            "text": TEXT,
+            "denotations": [DENOTED],
+            "attributes": [{**IDENTIFIED, "obj": "m:D007251"}],
+            "namespaces": [{"prefix": "m", "uri": "http://id.nlm.nih.gov/mesh/"}],
+        },
+    ),
+    "tracks": (
+        "a.json",
+        {"text": TEXT, "tracks": [{"project": "p", "denotations": [DENOTED], "attributes": [IDENTIFIED]}]},
+    ),
+    "BERN2": ("a.json", {"annotations": [BERN2], "text": TEXT}),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_of_a_tool_has_its_mention(tmp_path, shape):
+    name, value = SHAPES[shape]
+    (tmp_path / name).write_text(json.dumps(value))
+    (document,) = read_corpus(tmp_path / name, strict=True)
+    (mention,) = document.mentions
+    assert (document.text, mention[:4]) == (TEXT, (0, 3, "Flu", "Disease"))
+    assert mention.ids == (("D007251",) if "D007251" in json.dumps(value) else ())
+
+
+def test_only_what_people_accepted_is_read_of_medcattrainer(tmp_path, read_reporting):
+    given = {"value": "Flu", "start": 0, "end": 3, "cui": "C0021400", "validated": True, "deleted": False}
+    others = [{**given, mark: True} for mark in ("deleted", "killed", "irrelevant")] + [{**given, "validated": False}]
+    document = {"id": 4, "name": "n 4", "text": TEXT, "annotations": [given, *others], "relations": []}
+    content = json.dumps({"projects": [{"id": 1, "name": "p", "cuis": "", "documents": [document]}]})
+    (read,), report = read_reporting(tmp_path / "a.json", None, content, strict=True)
+    assert (read.doc_id, read.mentions) == ("4", (Mention(0, 3, "Flu", "Mention", ("C0021400",)),))
+    assert report.rejected == 4
+
+
+def test_the_key_of_a_text_can_be_given(tmp_path, read):
+    data = {"note": TEXT, "title": "a", "patient": "b"}
+    (tmp_path / "a.json").write_text(json.dumps([{"data": data, "annotations": [{"result": [REGION]}]}]))
+    (document,) = read("a.json", gold=True, text_column="note")
+    assert (document.text, document.mentions[0].text) == (TEXT, "Flu")
+
+
+def test_what_has_no_text_is_reported(tmp_path, read_reporting):
+    content = json.dumps({"sourceid": "12", "denotations": [DENOTED]})
+    documents, report = read_reporting(tmp_path / "a.json", None, content)
+    assert documents == []
+    assert "no key 'text'" in report.problems[0].reason
+
+
+def test_bioc_in_lines_is_recognized(tmp_path, read):
+    location = {"offset": 0, "length": 3}
+    annotation = {"id": "1", "infons": {"type": "Disease", "identifier": "MESH:D007251"}, "locations": [location]}
+    passage = {"offset": 0, "infons": {}, "text": TEXT, "annotations": [{**annotation, "text": "Flu"}]}
+    lines = [json.dumps({"id": number, "infons": {}, "passages": [passage]}) + "\n" for number in "12"]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    assert [document.text for document in read("a.jsonl")] == [TEXT, TEXT]
+    (tmp_path / "b.jsonl").write_text('{"text": "Flu", "passages": [{"offset": 0}]}')
+    assert [document.text for document in read("b.jsonl")] == ["Flu"]
+    documents = read("a.jsonl", gold=True)
+    assert [document.mentions[0].ids for document in documents] == [("D007251",), ("D007251",)]
+    assert documents == [
+        document._replace(position=documents[0].position) for document in read_corpus(tmp_path / "a.jsonl")
+    ]
+
+
+def test_a_type_that_is_an_address_is_a_concept(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"text": TEXT, "denotations": [{**PLACE, "obj": ADDRESS}]}))
+    (document,) = read_corpus(tmp_path / "a.json", strict=True)
+    assert document.mentions == (Mention(0, 3, "Flu", "Mention", ("D007251",)),)
+
+
+CHOICES = {"id": "c", "type": "choices", "from_name": "kind", "value": {"choices": ["note"]}}
+XMI = "<xmi:XMI xmlns:xmi='xmi' xmlns:cas='cas' xmlns:t='t' xmlns:custom='custom'>{}</xmi:XMI>"
+SOFA = f"<cas:Sofa xmi:id='1' sofaString='{TEXT}'/>"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("a.jsonl", {"text": TEXT, "entities": [], "sentiment": [{"x": 1}]}, "'sentiment' [(]1[)]"),
+        (
+            "a.json",
+            [{"data": {"text": TEXT}, "annotations": [{"result": [CHOICES]}]}],
+            "choices without offsets [(]1[)]",
+        ),
+        ("a.json", {"text": TEXT, "denotations": [], "relations": [{}]}, "relations, attributes and notes [(]1[)]"),
+        ("a.xmi", XMI.format(f"<t:Chunk sofa='1' begin='0' end='3'/>{SOFA}"), "layer t:Chunk [(]1[)]"),
+        ("a.ann", "R1\tCauses Arg1:T1 Arg2:T2\n", "relations, attributes and notes [(]1[)]"),
+    ],
+)
+def test_a_file_with_annotations_but_without_mentions_is_told(tmp_path, name, content, found):
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.warns(UserWarning, match=rf"W204.*{found}"):
+        assert [document.mentions for document in read_corpus(tmp_path / name)] == [()]
+
+
+def test_labels_of_whole_texts_are_reported(tmp_path, read_reporting):
+    content = json.dumps({"text": TEXT, "label": ["positive"]})
+    _, report = read_reporting(tmp_path / "a.jsonl", None, content)
+    assert "without offsets" in report.problems[0].reason
+
+
+def test_an_annotation_file_without_text_is_named_and_the_folder_goes_on(read, tmp_path, read_reporting):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.ann").write_text("T1\tDisease 0 3\tFlu\n")
+    write(tmp_path / "notes", "brat", DOCUMENT)
+    (document,) = read("notes", gold=True)
+    assert document.mentions == DOCUMENT.mentions
+    documents, report = read_reporting(tmp_path / "a.ann", None, "T1\tDisease 0 3\tFlu\n")
+    assert documents == []
+    assert "no text a.txt beside it" in report.problems[0].reason
+
+
+def test_notes_of_annotators_with_ids_are_concepts(tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT)
+    notes = "#1\tAnnotatorNotes T1\tC0021400, MESH:D007251\n#2\tAnnotatorNotes T1\tsee D007251\n"
+    (tmp_path / "a.ann").write_text("T1\tDisease 0 3\tFlu\n" + notes)
+    (document,) = read_corpus(tmp_path / "a.ann", strict=True)
+    assert document.mentions[0].ids == ("C0021400", "D007251")
+
+
+def test_relations_of_inception_are_no_mentions_and_any_feature_can_have_ids(tmp_path):
+    layers = [
+        "<custom:Disorder xmi:id='7' sofa='1' begin='0' end='3' value='Disease' kb='http://purl.obolibrary.org/obo/HP_1'/>",
+        "<custom:Finding sofa='1' begin='5' end='11' note='left: 2'><codes>SNOMEDCT:22298006</codes></custom:Finding>",
+        "<custom:Causes sofa='1' begin='0' end='3' Governor='7' Dependent='7' label='x'/>",
+        "<custom:ChainLink sofa='1' begin='0' end='3' next='9'/>",
+    ]
+    (tmp_path / "a.xmi").write_text(XMI.format("".join(layers) + SOFA))
+    (document,) = read_corpus(tmp_path / "a.xmi", strict=True)
+    assert [(mention.label, mention.ids) for mention in document.mentions] == [
+        ("Disease", ("HP:1",)),
+        ("Finding", ("SNOMEDCT:22298006",)),
+    ]
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_what_the_tools_write_is_recognized(tmp_path, read, read_reporting, name):
     (tmp_path / "a.txt").write_text(TEXT)
@@ -194,7 +358,6 @@ def test_annotations_that_do_not_fit_are_reported(tmp_path, read_reporting, form
         ("a.xmi", "<xmi:XMI xmlns:xmi='x'><cas:Sofa", "E127"),
         ("a.xmi", "<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><xmi:XMI xmlns:xmi='x'>&e;</xmi:XMI>", "E206"),
         ("a.xmi", "<collection/>", "E121"),
-        ("alone.ann", "T1\tDisease 0 3\tFlu\n", "E120"),
     ],
 )
 def test_files_that_are_damaged_or_alone_are_errors(tmp_path, name, content, code):

@@ -13,6 +13,7 @@ from spacy_sapbert.kb.ids import (
     add_converter,
     canonical_id,
     canonical_prefix,
+    curie,
     curie_of,
     decode_id,
     encode_id,
@@ -22,7 +23,7 @@ from spacy_sapbert.kb.ids import (
     to_converter,
     write_labels,
 )
-from spacy_sapbert.kb.readers.ontology import curie, has_prefix
+from spacy_sapbert.kb.readers.ontology import has_prefix
 
 from ..cases import cases
 
@@ -38,6 +39,7 @@ def test_canonical_form(spellings):
 def test_what_has_no_known_prefix_stays():
     """A prefix that nobody knows may be a part of the id."""
     ids = ["ABC:ABC:5", "HGNC:DOID:5", "DOID:MESH:D1", "HGNC:", "HGNC:HGNC:", "DO:wk", "145250", "http://a.org/x:1"]
+    ids += ["CVCL_0030", "HP_term", "EFO:HP_0000118", "250.0", "ICD9CM:250.0", "1E50", "ICD11:1E50.0"]
     assert [canonical_id(concept_id) for concept_id in ids] == ids
 
 
@@ -56,6 +58,10 @@ def test_default_prefix_is_for_bare_numbers_only():
         (("D1",), ["D1|-1", "D1||", " D1"]),
         (("D1", "D2"), ["D1+D2", "D1|D2", "D1,D2", " D1; MESH:D2|D1"]),
         (("D2", "OMIM:7", "D1"), ["D2,omim:7; D1"]),
+        ((), ["nan", "CUI-less", "9.0E+17", "SNOMEDCT:1.23457E+14"]),
+        (("111101007", "2"), ["111101007.0|9.0E+17|2"]),
+        (("HP:0001945", "EFO:1"), ["http://purl.obolibrary.org/obo/HP_0001945|http://www.ebi.ac.uk/efo/EFO_1"]),
+        (("SNOMEDCT:22298006", "D1"), ["http://snomed.info/sct|22298006,D1"]),
     ],
 )
 def test_split_ids(ids, joined):

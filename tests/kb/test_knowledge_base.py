@@ -52,6 +52,15 @@ def test_ids(small_kb):
     assert [small_kb.concept_id(row) for row in range(len(small_kb))] == list(small_kb.concept_ids())
 
 
+def test_ids_in_the_form_of_earlier_versions(tmp_path):
+    """Corrections have them, or the vocabulary has them and corrections do not."""
+    ids = ("EFO_0004274", "HP:0001945")
+    kb = build_knowledge_base([Record(id, (Name(f"name of {id}", "exact", "x"),)) for id in ids], tmp_path / "a.kb")
+    assert kb.find_id("EFO:0004274") == kb.find_id("EFO_0004274") == ("EFO_0004274",)
+    assert kb.find_id("HP_0001945") == kb.find_id("HPO:HP_0001945") == ("HP:0001945",)
+    assert kb.find_id("EFO:1") == ()
+
+
 def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
     monkeypatch.setattr(knowledge_base, "VALUES_PER_QUERY", 2)  # more values than a query takes
     ids = [*reversed(list(small_kb.concept_ids())), "D000000"]

@@ -178,9 +178,10 @@ def _sniff(path: Path) -> str | None:
         return "obo" if head.lstrip().startswith(_OBO_STARTS) else _BY_SUFFIX[suffix]
     if suffix in _SIGNS["tables"]:
         return _table_format(path, head, *_SIGNS["tables"][suffix])
-    if suffix == ".json":
+    if suffix in (".json", ".jsonl"):
         in_head = (format for key, format in _SIGNS["keys"].items() if f'"{key}"' in head)
-        return next(in_head, None) or {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
+        others = {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
+        return next(in_head, "scispacy" if suffix == ".jsonl" else others)
     return _xml_format(head)
 
 

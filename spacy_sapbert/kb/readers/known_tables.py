@@ -34,9 +34,9 @@ from ...files.source import read_yaml
 from ...files.tables import is_workbook
 from ...text.words import MAX_ACRONYM
 from ...types import Record
-from ..ids import split_ids
+from ..ids import curie, split_ids
 from .context import NameParts, ReaderContext, ReadReport, preferred_first
-from .ontology import curie, replaced_ids
+from .ontology import replaced_ids
 from .rrf import PackedFile, readable
 
 _TABLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())

@@ -15,11 +15,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ...types import Record
+from ..ids import curie
 from .context import ReaderContext, ReadReport, preferred_first
 from .json_files import field, fields, other_content, parse
 from .ontology import (
     OBSOLETE_CLASS,
-    curie,
     has_prefix,
     obo_predicates,
     replaced_ids,

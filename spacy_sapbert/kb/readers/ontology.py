@@ -7,49 +7,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ..ids import canonical_prefix, prefixes
+from ..ids import canonical_prefix, curie
 
 if TYPE_CHECKING:
     from .context import ReaderContext
 
 # --- ids
 
-_IRI = re.compile(r"https?://(?:www\.)?(?P<rest>\S+)", re.IGNORECASE)
-
-# identifiers.org/mesh/D009369, identifiers.org/hgnc/HGNC:5, bioregistry.io/mesh:D009369
-_RESOLVER = re.compile(
-    r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|n2t\.net|purl\.bioontology\.org/ontology)/"
-    r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
-)
-# The OBO Foundry's scheme, which Orphanet and EFO follow with their own bases: …/DOID_1612, …/Orphanet_124
-_OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:\d]*\d[^_/#?:]*)")
-
 # DOID writes the release of the vocabulary into the prefix: SNOMEDCT_US_2018_03_01, NCI2009_04D, CSP2005
 _RELEASE = re.compile(r"^(\s*[A-Za-z]\w*?)_?(?:19|20)\d\d(?:_\d\d(?:_\d\d|[A-Z])?)?(?=\s*:)")
 # In ORDO and in OWL made from OBO 1.2, obsolete classes are subclasses of a class with this name.
 OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
-
-
-def curie(text: str) -> str:
-    """Return the CURIE of an IRI. Any other text is returned unchanged.
-
-    Args:
-        text: An id, possibly in angle brackets.
-    """
-    text = text.strip()
-    if text.startswith("<") and text.endswith(">"):
-        text = text[1:-1].strip()
-    iri = _IRI.fullmatch(text)
-    if not iri:
-        return text
-    rest = iri["rest"]
-    if known := prefixes().find_curie(rest):
-        return known
-    if match := _RESOLVER.fullmatch(rest):
-        return match["local"] if ":" in match["local"] else f"{match['prefix']}:{match['local']}"
-    if match := _OBO.fullmatch(rest):
-        return f"{match['prefix']}:{match['local']}"
-    return text
 
 
 def add_prefix(concept_id: str, prefix: str) -> str:

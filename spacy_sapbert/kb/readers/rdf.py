@@ -23,9 +23,10 @@ from ...errors import BadRecordError, Errors, SapbertError, requiring
 from ...files.opening import Pieces, without_gz
 from ...files.xml import RootFound, malformed_xml
 from ...types import Record
+from ..ids import curie
 from .context import NameParts, ReaderContext, preferred_by_language
 from .json_files import OTHER_FORMAT
-from .ontology import OBSOLETE_CLASS, curie, has_prefix, replaced_ids, without_release
+from .ontology import OBSOLETE_CLASS, has_prefix, replaced_ids, without_release
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad

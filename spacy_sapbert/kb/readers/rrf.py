@@ -34,7 +34,7 @@ _BUFFER = 1 << 20
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, struct.error, UnicodeDecodeError)
 _SUBSET = "prescribe"  # the folder of RxNorm's subset, which repeats its files
 
-COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4, "RXNCUI": 5}
+COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4, "MRCUI": 7, "RXNCUI": 5}
 """The number of columns of each table."""
 Row = tuple[int, list[bytes]]
 """The line of a row, and its undecoded cells."""
@@ -55,7 +55,7 @@ class Layout(NamedTuple):
 
 
 UMLS = Layout(
-    {"MRCONSO": "MRCONSO", "MRSTY": "MRSTY", "MRDEF": "MRDEF", "MRREL": "MRREL", "MRRANK": "MRRANK"},
+    {"MRCONSO": "MRCONSO", "MRSTY": "MRSTY", "MRDEF": "MRDEF", "MRREL": "MRREL", "MRRANK": "MRRANK", "MRCUI": "MRCUI"},
     "META",
     re.compile(r"(?<!\d)(?:19|20)\d\dA[A-C](?![A-Z])", re.IGNORECASE),
 )

@@ -13,8 +13,9 @@ from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionEr
 from ...files.opening import without_gz
 from ...files.tables import Row, is_workbook, likely_delimiter, split_header
 from ...types import Record
+from ..ids import curie
 from .context import ReaderContext
-from .ontology import add_prefix, curie, without_release
+from .ontology import add_prefix, without_release
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
 _PREFERRED = "preferred"  # the field that says which row has the preferred name of a concept

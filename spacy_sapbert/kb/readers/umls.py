@@ -1,8 +1,9 @@
 """Read the UMLS Metathesaurus and RxNorm in Rich Release Format (RRF), concept by concept.
 
-`MRCONSO` is required. `MRSTY`, `MRDEF`, `MRREL` and `MRRANK` are read if they exist. The format is described in chapter
-3 of the UMLS Reference Manual (https://www.ncbi.nlm.nih.gov/books/NBK9685/). A row of `MRCONSO` is an atom: a name of a
-concept in a source.
+`MRCONSO` is required. `MRSTY`, `MRDEF`, `MRREL`, `MRRANK` and `MRCUI` are read if they exist. The format is described
+in chapter 3 of the UMLS Reference Manual (https://www.ncbi.nlm.nih.gov/books/NBK9685/). A row of `MRCONSO` is an atom:
+a name of a concept in a source. A row of `MRCUI` with the relation SY has a retired CUI and the one that it was merged
+into, of which it becomes an alternative id.
 
 Rows go into a temporary database, which sorts them by concept, so memory does not grow with the release. The tables of
 RxNorm have the same columns as those of UMLS, as the RxNorm Technical Documentation describes them. But they do not say
@@ -51,7 +52,8 @@ _CUI, _LAT, _TS, _STT, _ISPREF, _AUI, _SAB, _TTY, _CODE, _STR, _SUPPRESS = 0, 1,
 _TUI = 1
 _DEF_AUI, _DEF_SAB, _DEF, _DEF_SUPPRESS = 1, 4, 5, 6
 _CUI1, _REL, _CUI2, _RELA, _REL_SAB, _REL_SUPPRESS = 0, 3, 4, 7, 10, 14
-_OLD, _CARDINALITY, _NEW = 0, 3, 4
+# By table of retired ids, the columns of the old and new id, and the one that shows that they mean the same.
+_RETIRED = {"RXNCUI": (0, 4, 3, b"1"), "MRCUI": (0, 5, 2, b"SY")}
 # By relation, the columns of brand and drug, or of child and parent.
 _TRADE_NAMES = {b"tradename_of": (_CUI2, _CUI1), b"has_tradename": (_CUI1, _CUI2)}
 _IS_A = {b"isa": (_CUI2, _CUI1), b"inverse_isa": (_CUI1, _CUI2)}
@@ -313,13 +315,14 @@ class _ReleaseReader:
         return ranks
 
     def _replaced_ids(self) -> Mapping[str, set[str]]:
-        """Return the retired RXCUIs that each one replaces alone."""
+        """Return the retired ids that each one replaces alone."""
         replaced: defaultdict[str, set[str]] = defaultdict(set)
-        table = self._tables.get("RXNCUI")
-        for _, cells in table.rows() if table else ():
-            old, new = cells[_OLD].decode("latin-1"), cells[_NEW].decode("latin-1")
-            if cells[_CARDINALITY] == b"1" and old != new and old.isalnum():
-                replaced[new].add(old)
+        for name in self._tables.keys() & _RETIRED.keys():
+            old_column, new_column, sign, same = _RETIRED[name]
+            for _, cells in self._tables[name].rows():
+                old, new = cells[old_column].decode("latin-1"), cells[new_column].decode("latin-1")
+                if cells[sign] == same and old != new and old.isalnum():
+                    replaced[new].add(old)
         return replaced
 
     def _is_preferred(self, atom: _Atom) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from spacy_sapbert.files.opening import open_text
-from spacy_sapbert.kb.ids import canonical_id
+from spacy_sapbert.kb.ids import canonical_id, curie
 from spacy_sapbert.kb.readers import ReaderContext, ReadReport, read_vocabulary
-from spacy_sapbert.kb.readers.ontology import curie, without_release
+from spacy_sapbert.kb.readers.ontology import without_release
 
 fastobo = pytest.importorskip("fastobo")
 SCOPES = ("preferred", "exact", "narrow", "broad", "related")

@@ -202,6 +202,11 @@ def test_value_sets(read):
     assert report.notes["filters and value sets that are not read"] == 1
 
 
+def test_a_bulk_export_has_a_resource_on_each_line(read):
+    codes, values = (read(FHIR / name, None, None, source="F")[0] for name in ("1/codes.json", "2/values.json"))
+    assert read(FHIR / "3" / "all.ndjson", None, None, source="F", strict=True)[0] == [*codes, *values]
+
+
 ADDRESSES = json.loads((ROOT / "spacy_sapbert" / "outputs" / "fhir.json").read_bytes())["systems"]
 
 

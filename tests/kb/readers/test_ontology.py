@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.ids import canonical_id
+from spacy_sapbert.kb.ids import canonical_id, curie
 from spacy_sapbert.kb.readers import ReaderContext, ReadReport, read_vocabulary
-from spacy_sapbert.kb.readers.ontology import curie, obo_predicates, replaced_ids, skos_match, without_release
+from spacy_sapbert.kb.readers.ontology import obo_predicates, replaced_ids, skos_match, without_release
 
 from ...cases import cases
 

@@ -40,6 +40,20 @@ def test_a_flag_tells_the_preferred_name(read, tmp_path, column):
     assert {id: kb.names_of(id)[0].text for id in kb.concept_ids()} == {"D1": "fever", "D2": "rash"}
 
 
+def test_ids_that_a_spreadsheet_spoilt(read, tmp_path):
+    text = "id,name,xrefs\n111101007.0,a,9.0E+17|D1\n9.0E+17,b,\nnan,c,\nHPO:HP_0001945,d,EFO_0004274\n"
+    records, report = read(tmp_path / "t.csv", text, id_prefix="SNOMEDCT")
+    assert {record.concept_id: record.xrefs for record in records} == {
+        "SNOMEDCT:111101007": ("D1",),
+        "HP:0001945": ("EFO:0004274",),
+    }
+    assert [problem.reason for problem in report.problems] == ["a spreadsheet rounded the id", "no id"]
+    assert dict(+report.notes) == {
+        "ids that a spreadsheet rounded, left out": 2,
+        "ids to which a spreadsheet added .0, mended": 1,
+    }
+
+
 def test_one_row_a_name_tells_no_preferred_name(read, tmp_path):
     records, report = read(tmp_path / "t.csv", "id,name\nD1,fever\nD1,febris\n")
     assert [record.names for record in records] == [(Name("fever", "exact", "t"),), (Name("febris", "exact", "t"),)]

@@ -38,8 +38,8 @@ def relation(first, rel, second, rela="", *, sab="ABC", suppress="N"):
 def read(tmp_path):
     """A function that writes tables and reads them: gives the concepts by id, and the report."""
 
-    def run(names, *, types="", defined="", relations="", ranks="", strict=False, **settings):
-        tables = {"CONSO": names, "STY": types, "DEF": defined, "REL": relations, "RANK": ranks}
+    def run(names, *, types="", defined="", relations="", ranks="", retired="", strict=False, **settings):
+        tables = {"CONSO": names, "STY": types, "DEF": defined, "REL": relations, "RANK": ranks, "CUI": retired}
         for table, rows in tables.items():
             if rows:
                 (tmp_path / f"MR{table}.RRF").write_bytes(rows if isinstance(rows, bytes) else rows.encode())
@@ -337,6 +337,13 @@ def test_broken_rows(read, row, reason):
     assert [(broken.path.name, broken.line) for broken in report.problems] == [("MRCONSO.RRF", 2)]
     with pytest.raises(SapbertError, match=rf"E127.*MRCONSO.RRF, line 2: {reason}"):
         read(names, strict=True)
+
+
+def test_cuis_that_were_merged_are_other_ids(read):
+    """Those that became broader or narrower, and those that were deleted, are not."""
+    rows = "C8000001|2098AA|SY|||C9000001|Y|\nC8000002|2098AA|RB|||C9000001|Y|\nC8000003|2098AA|DEL|||||\n"
+    records, _ = read(preferred("C9000001", "a"), retired=rows, strict=True)
+    assert records["C9000001"].alternative_ids == ("C8000001",)
 
 
 def test_a_first_row_without_a_cui_is_broken(read):
