@@ -140,25 +140,26 @@ def _add_bare(
     others: dict[Key, dict[str, NameParts]],
 ) -> None:
     """Add what the name of a code is called without its neutral and optional words."""
-    code, (text, scope, *language) = codes[number], name
+    code, (text, scope, *tag) = codes[number], name
+    language = "".join(tag)
     optional = _tidy(_OPTIONAL.sub("", text)) if _OPTIONAL.search(text) else text
     plain = _without_neutral_words(optional)
     for short in _SHORT_FORM.findall(text):
         if is_long_form(short, plain, ENGLISH):
-            others[short,][number] = (short, "exact", *language)
+            others[_key(short)][number] = (short, "exact", language)
     if (other := _RESIDUAL.match(plain)) and scope == "preferred":
         above = next(_above(codes, number), None)
         if above == code.parent and above and _is_name(rest := _tidy(plain[other.end() :])):
-            others[_key(rest)][above] = (rest, "narrow", *language)
+            others[_key(rest)][above] = (rest, "narrow", language)
     elif plain != optional and _is_name(plain):
         words = set(_key(plain))
         target = next((up for up in reversed([*_above(codes, number)]) if words <= {*_key(codes[up].title)}), number)
-        bare[_key(plain)][target] = (plain, "exact", *language)
+        bare[_key(plain)][target] = (plain, "exact", language)
     elif optional != text and _is_name(optional):
-        code.add((optional, "exact" if scope == "preferred" else scope, *language))
+        code.add((optional, "exact" if scope == "preferred" else scope, language))
     if scope == "preferred" and (pair := _PAIR.fullmatch(plain)):
         for word in pair.groups():
-            others[_key(word)][number] = (word, "exact", *language)
+            others[_key(word)][number] = (word, "exact", language)
 
 
 def _above(codes: Mapping[str, Code], number: str) -> Iterator[str]:

@@ -60,8 +60,8 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
             else:
                 context.broken(element.line, f"a modifier has more than {_MOST_CLASSES} classes")
         elif element.tag == "Class":
-            above = next((parent.get("code") for parent in element.iterfind("SuperClass")), None)
-            code = Code([], above, element.get("kind") == "category")
+            parent = element.find("SuperClass")
+            code = Code([], None if parent is None else parent.get("code"), element.get("kind") == "category")
             codes.setdefault(element.get("code", ""), code).names.extend(_names(element))
     complete_names({number: code for number, code in codes.items() if code.names}, context.report.names_dropped)
     context = replace(context, id_prefix=prefix)
@@ -70,7 +70,7 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
             continue
         number, kind = element.get("code", ""), element.get("kind", "")
         names = codes[number].names
-        above = [parent.get("code", "") for parent in element.iterfind("SuperClass")]
+        above = [superior.get("code", "") for superior in element.iterfind("SuperClass")]
         definition = next(map(_text, element.iterfind("Rubric[@kind='definition']/Label")), None)
         types = () if kind == "category" else (kind,)
         yield from _record(context, element.line, number, names, above, types=types, definition=definition)
