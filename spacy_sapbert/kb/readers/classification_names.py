@@ -149,7 +149,7 @@ def _add_bare(
             others[_key(short)][number] = (short, "exact", language)
     if (other := _RESIDUAL.match(plain)) and scope == "preferred":
         above = next(_above(codes, number), None)
-        if above == code.parent and above and _is_name(rest := _tidy(plain[other.end() :])):
+        if above and _is_name(rest := _tidy(plain[other.end() :])):
             others[_key(rest)][above] = (rest, "narrow", language)
     elif plain != optional and _is_name(plain):
         words = set(_key(plain))
