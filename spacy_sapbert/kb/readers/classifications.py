@@ -4,8 +4,7 @@ In ClaML, a class with modifiers stands for the codes that they add, as "E10" fo
 
 ICD-10-CM is the XML file of its tabular list, which CDC and CMS publish each year. Chapters, sections and codes
 (`diag`) nest in each other. Each is a concept, and its parent is what contains it. The file lists no codes with a
-seventh character, but says how to make them (`sevenChrDef`). They are not concepts here, since they add the encounter
-and not another disease.
+seventh character, but says how to make them (`sevenChrDef`).
 
 MedDRA is the folder MedAscii with llt.asc, pt.asc, hlt.asc, hlgt.asc, soc.asc and mdhier.asc. No file names the
 columns. They are those of the MedDRA Distribution File Format Document (ICH), with `$` after every cell. Preferred
@@ -18,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, product
 from typing import Any, NamedTuple, cast
 from xml.etree.ElementTree import Element
 
@@ -27,13 +27,12 @@ from ...files.opening import file_manifest
 from ...files.xml import ElementParser, LocatedElement, blocks_of
 from ...types import Record
 from ..ids import known_tag
+from .classification_names import Code, complete_names, is_residual
 from .context import NameParts, ReaderContext
 
 _TAGS = "Title|Meta|Modifier|ModifierClass|Class"
 _APART = frozenset({"Fragment", "ListItem", "Para"})
 _NAMES = {"preferred": "preferred", "preferredLong": "exact", "inclusion": "exact"}  # scopes by kind of rubric
-# Codes for the rest of a category list narrower conditions, and not synonyms.
-_RESIDUAL = ("other ", "unspecified ", "sonstige", "andere ", "nicht näher ", "autre", "otra", "otro")
 _PREFERRED, _EXCLUDED = "Rubric[@kind='preferred']/Label", "Meta[@name='excludeOnPrecedingModifier']"
 _ICD10 = re.compile(r"(?:ICD|CIM|CIE|MKN)10(?!GM|CM|PCS|AM)")
 # of a modifier, and codes that the modifiers of one class add: a hostile file could multiply them without bound
@@ -44,10 +43,10 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
     """Read chapters, blocks and categories. Inclusion terms are synonyms; exclusions and notes are not.
 
     Chapters and blocks have their kind as type. An inclusion term of a code for other or unspecified conditions has the
-    scope "narrow". The prefix of ids comes from the title: "ICD10", "ICD10GM", "OPS", or else its letters. The file is
-    read twice: modifiers may come after the classes.
+    scope "narrow". `complete_names` adds names without neutral words. The prefix of ids comes from the title: "ICD10",
+    "ICD10GM", "OPS", or else its letters. The file is read twice: modifiers may come after the classes.
     """
-    prefix, codes = context.id_prefix or "", set[str]()
+    prefix, codes = context.id_prefix or "", dict[str, Code]()
     modifiers: defaultdict[str, list[LocatedElement]] = defaultdict(list)
     for element in _elements(context):
         if element.tag == "Title":
@@ -61,17 +60,21 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
             else:
                 context.broken(element.line, f"a modifier has more than {_MOST_CLASSES} classes")
         elif element.tag == "Class":
-            codes.add(element.get("code", ""))
+            parent = element.find("SuperClass")
+            code = Code([], None if parent is None else parent.get("code"), element.get("kind") == "category")
+            codes.setdefault(element.get("code", ""), code).names.extend(_names(element))
+    complete_names({number: code for number, code in codes.items() if code.names}, context.report.names_dropped)
     context = replace(context, id_prefix=prefix)
     for element in _elements(context):
         if element.tag != "Class":
             continue
-        code, names, kind = element.get("code", ""), _names(element), element.get("kind", "")
-        above = [parent.get("code", "") for parent in element.iterfind("SuperClass")]
+        number, kind = element.get("code", ""), element.get("kind", "")
+        names = codes[number].names
+        above = [superior.get("code", "") for superior in element.iterfind("SuperClass")]
         definition = next(map(_text, element.iterfind("Rubric[@kind='definition']/Label")), None)
         types = () if kind == "category" else (kind,)
-        yield from _record(context, element.line, code, names, above, types=types, definition=definition)
-        for added, title, base in _modified(context, element, modifiers, code, names[0][0]) if names else ():
+        yield from _record(context, element.line, number, names, above, types=types, definition=definition)
+        for added, title, base in _modified(context, element, modifiers, number, names[0][0]) if names else ():
             if added not in codes:
                 yield from _record(context, element.line, added, [(title, "preferred", names[0][-1])], [base])
 
@@ -99,8 +102,8 @@ def _names(element: Element) -> list[NameParts]:
     names: list[NameParts] = []
     for kind, scope in _NAMES.items():
         for label in element.iterfind(f"Rubric[@kind='{kind}']/Label"):
-            is_residual = kind == "inclusion" and names and names[0][0].lower().startswith(_RESIDUAL)
-            names.append((_text(label), "narrow" if is_residual else scope, label.get("xml:lang", "")))
+            is_narrower = kind == "inclusion" and names and is_residual(names[0][0])
+            names.append((_text(label), "narrow" if is_narrower else scope, label.get("xml:lang", "")))
     return names
 
 
@@ -139,54 +142,119 @@ def _modified(
 _RANGE = re.compile(r"\((?P<codes>[A-Z][0-9][0-9A-Z](?:-[A-Z][0-9][0-9A-Z])?)\)\s*\Z")
 
 
+# after the definition of the seventh characters: to which sixth characters some of them do not apply
+_NOT_APPLIED = re.compile(r"7th characters (?P<seventh>.+?) do not apply .*? with 6th character (?P<sixth>.+)")
+_CHARACTER = re.compile(r"\b[0-9A-Z]\b")
+_FIRST, _BASE = 3, 6  # characters before the point, and before the seventh character; "X" fills a shorter code
+
+
+class _SeventhCharacters(NamedTuple):
+    """The seventh characters of the codes in a category, with their text.
+
+    Attributes:
+        excluded: Pairs of a sixth and a seventh character that do not occur together.
+    """
+
+    texts: Mapping[str, str]
+    excluded: frozenset[tuple[str, str]] = frozenset()
+
+    def of_code(self, code: str) -> Iterator[tuple[str, str]]:
+        """Yield the codes that are made of a code, and the text of their seventh character."""
+        base = code.replace(".", "").ljust(_BASE, "X")
+        for character, text in self.texts.items() if len(base) == _BASE else ():
+            if (base[-1], character) not in self.excluded:
+                yield f"{base[:_FIRST]}.{base[_FIRST:]}{character}", text
+
+
+class _TabularCode(NamedTuple):
+    """What the tabular list has of a chapter, section or code."""
+
+    line: int
+    types: tuple[str, ...]
+    seventh: _SeventhCharacters | None
+
+
 def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
-    """Read the chapters, sections and codes. Inclusion terms are synonyms; excludes notes are not.
+    """Read the chapters, sections and codes, also those with a seventh character.
 
     The id of a chapter or section is its range of codes: `ICD10CM:A00-B99`. These two have the types "chapter" and
-    "section". An inclusion term of a code for other or unspecified conditions has the scope "narrow".
+    "section". Inclusion terms and what a code includes are names; excludes notes are not. They have the scope "narrow"
+    where they are narrower than the code. `complete_names` adds names without neutral words. A code with a seventh
+    character has the name of its code and the text of the character.
     """
     context = replace(context, id_prefix=context.id_prefix or "ICD10CM")
+    codes, rows = dict[str, Code](), dict[str, _TabularCode]()
     for _, chapter in ElementParser(context.path, "icd10cm", ["ICD10CM.tabular", "chapter"]).elements(context.chunks()):
-        yield from _icd10cm_records(context, chapter)
+        _add_chapter(context, chapter, codes, rows)
+    complete_names(codes, context.report.names_dropped)
+    for number, (line, types, seventh) in rows.items():
+        code = codes[number]
+        above = [f"{context.id_prefix}:{code.parent}"] if code.parent else []
+        concept_id = f"{context.id_prefix}:{number}"
+        yield from context.record(line, concept_id, code.names, types=types, parents=above)
+        for whole, text in seventh.of_code(number) if seventh else ():
+            context.report.notes["codes with a seventh character"] += 1
+            names = [(f"{code.title}, {text}", "preferred")]
+            yield from context.record(line, f"{context.id_prefix}:{whole}", names, parents=[concept_id])
 
 
-def _icd10cm_records(context: ReaderContext, chapter: LocatedElement) -> Iterator[Record]:
-    """Yield the record of a chapter, then those of what it contains."""
-    todo: list[tuple[LocatedElement, str | None]] = [(chapter, None)]
+def _add_chapter(
+    context: ReaderContext, chapter: LocatedElement, codes: dict[str, Code], rows: dict[str, _TabularCode]
+) -> None:
+    """Add a chapter and what it contains, in the order of the file."""
+    todo: list[tuple[LocatedElement, str | None, _SeventhCharacters | None]] = [(chapter, None, None)]
     while todo:
-        element, parent = todo.pop()
+        element, parent, seventh = todo.pop()
         context.report.rows_read += 1
-        record = list(_icd10cm_record(context, element, parent))
-        yield from record
-        # what a broken element contains belongs to its parent
-        below = record[0].concept_id if record else parent
+        seventh = _seventh_characters(element) or seventh
         inner = [cast(LocatedElement, child) for child in element if child.tag in ("section", "diag")]
-        todo += [(child, below) for child in reversed(inner)]
+        is_code, title = element.tag == "diag", " ".join(element.findtext("desc", "").split())
+        number, title = _number_and_title(element, title)
+        if not title:
+            context.drop_broken(element.line, f"<{element.tag}> {number} has no description")
+        elif not number:
+            context.drop_broken(element.line, "no id")
+        else:
+            has_seventh = seventh if is_code and not inner else None
+            rows.setdefault(number, _TabularCode(element.line, () if is_code else (element.tag,), has_seventh))
+            names = [(title, "preferred"), *_terms(element, title)]
+            codes.setdefault(number, Code([], parent, is_code)).names.extend(names)
+            parent = number
+        # what a broken element contains belongs to its parent
+        todo += [(child, parent, seventh) for child in reversed(inner)]
 
 
-def _icd10cm_record(context: ReaderContext, element: LocatedElement, parent: str | None) -> Iterator[Record]:
-    title = " ".join(element.findtext("desc", "").split())
-    code = " ".join(element.findtext("name", "").split())
-    names = [(title, "preferred")]
-    is_code = element.tag == "diag"
-    if not is_code:
-        covered = _RANGE.search(title)
-        code = element.get("id") or (covered["codes"] if covered else f"chapter {code}" if code else "")
-        # one code becomes a range, as its category has the same code
-        code = f"{code}-{code}" if code.isalnum() else code
-        names = [(title[: covered.start()] if covered else title, "preferred")]
-    scope = "narrow" if title.lower().startswith(_RESIDUAL) else "exact"
-    names += [(note.text or "", scope) for note in element.iterfind("inclusionTerm/note")]
-    if not title:
-        context.drop_broken(element.line, f"<{element.tag}> {code} has no description")
-        return
-    yield from context.record(
-        element.line,
-        f"{context.id_prefix}:{code}" if code else "",
-        names,
-        types=() if is_code else (element.tag,),
-        parents=[parent] if parent else (),
-    )
+def _number_and_title(element: LocatedElement, title: str) -> tuple[str, str]:
+    """Return the code of an element, which is a range for chapters and sections, and its title without a range."""
+    number = " ".join(element.findtext("name", "").split())
+    if element.tag == "diag":
+        return number, title
+    covered = _RANGE.search(title)
+    number = element.get("id") or (covered["codes"] if covered else f"chapter {number}" if number else "")
+    # one code becomes a range, as its category has the same code
+    return f"{number}-{number}" if number.isalnum() else number, title[: covered.start()].strip() if covered else title
+
+
+def _terms(element: LocatedElement, title: str) -> Iterator[NameParts]:
+    """Yield the inclusion terms, and what a code includes, except for references to codes and lists."""
+    scope = "narrow" if is_residual(title) else "exact"
+    yield from ((note.text or "", scope) for note in element.iterfind("inclusionTerm/note"))
+    for note in element.iterfind("includes/note") if element.tag == "diag" else ():
+        if not re.search(r":|\bclassifiable\b|\bcodes?\b|\bconditions?\b", note.text or ""):
+            yield note.text or "", "narrow"
+
+
+def _seventh_characters(element: LocatedElement) -> _SeventhCharacters | None:
+    texts = {
+        character: " ".join((extension.text or "").split())
+        for extension in element.iterfind("sevenChrDef/extension")
+        if (character := extension.get("char", "")) and extension.text
+    }
+    if not texts:
+        return None
+    notes = (_NOT_APPLIED.search(note.text or "") for note in element.iterfind("*/note"))
+    pairs = [product(*(_CHARACTER.findall(note[group]) for group in ("sixth", "seventh"))) for note in notes if note]
+    return _SeventhCharacters(texts, frozenset(chain.from_iterable(pairs)))
 
 
 # --- MedDRA
