@@ -26,6 +26,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..errors import CannotWriteError, Errors, SapbertError
 from ..files.console import json_on_terminals
+from ..files.output import keeping_inputs
 
 # in the order of the help text: the first line of the help of each command, which is shown without importing it
 COMMANDS: dict[str, dict[str, str]] = {
@@ -60,6 +61,10 @@ COMMANDS: dict[str, dict[str, str]] = {
 # of the commands that share a module
 _MODULES = {"calibrate": "assemble", "demo": "link", "ground": "link", "import": "encoder", "init": "configs"}
 _MODULES |= {"mcp": "serve", "mine": "pretrain", "pairs": "pretrain"}
+OUTPUTS = frozenset({"output", "names", "suspicious", "predictions", "errors", "plots"})
+"""The parameters of all commands that name what they write. All others can name what they read."""
+_UPDATING = frozenset({"assemble", "calibrate", "train"})
+"""Commands that write a pipeline as a whole, which can take the place of the pipeline that they read."""
 _WITH_CONFIG = frozenset({"augment", "discover", "mine", "pairs", "pretrain", "serve"})
 _INTERRUPTED = (
     "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"
@@ -85,10 +90,44 @@ class _LazyCommands(UserDict[str, Any]):
                     command.command(name, cls=ConfigCommand)(function)
                 else:
                     command.command(name)(function)
-            self.data[name] = typer.main.get_command(command)
+            self.data[name] = _keeping_inputs(typer.main.get_command(command))
             self.data[name].name = name
             self.data[name].rich_help_panel = next(panel for panel, texts in COMMANDS.items() if name in texts)
         return self.data[name]
+
+
+def _keeping_inputs(command: Any) -> Any:
+    """Let a command, or each one of a group, keep its inputs. See `files.output.keeping_inputs`."""
+    for each in getattr(command, "commands", {}).values():
+        _keeping_inputs(each)
+    if not hasattr(command, "commands"):
+        run = command.callback
+        names = {param.name: param.opts[0] for param in command.params if param.name in OUTPUTS}
+
+        def run_keeping(**values: Any) -> Any:
+            given = {name: value for name, value in values.items() if value and value != Path("-")}
+            outputs = {option: str(given[name]) for name, option in names.items() if name in given}
+            words = _words([value for name, value in given.items() if name not in names])
+            if command.name in _UPDATING:
+                words = (word for word in words if not os.path.isdir(word) or _differs(word, outputs["--output"]))
+            with keeping_inputs(words, outputs):
+                return run(**values)
+
+        command.callback = run_keeping
+    return command
+
+
+def _differs(path: str, other: str) -> bool:
+    return os.path.realpath(path) != os.path.realpath(other)
+
+
+def _words(values: Any) -> Iterator[str]:
+    """Yield the texts and paths in values, and what stands behind a = in them."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _words(value)
+        elif isinstance(value, (str, Path)):
+            yield from dict.fromkeys((str(value), str(value).partition("=")[2] or str(value)))
 
 
 class _Commands(TyperGroup):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import DOCS, CannotWriteError, Errors, MissingExtraError, SapbertError
-from ..files.output import open_output
+from ..files.output import add_inputs, open_output
 
 _LONGEST_REASON = 4000  # characters; a parser can quote a whole line of a config
 
@@ -86,6 +86,7 @@ def resolve(
             config[section]["@misc"] = f"spacy-sapbert.{section}"
             util.registry.misc.register(config[section]["@misc"], func=make)
         config = util.registry.fill(config)
+        add_inputs(_texts(config.interpolate()))
         return config, util.registry.resolve({section: config.interpolate()[section]})[section]
     except SapbertError:
         raise
@@ -96,6 +97,12 @@ def resolve(
             error = ConfigValidationError.from_error(error, title="", show_config=False)
         reason = str(error).strip()[:_LONGEST_REASON]
         raise SapbertError(Errors.E541.format(path=path or f"{section}.cfg", reason=reason)) from error
+
+
+def _texts(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in a config, which can name files that are read."""
+    for value in values.values():
+        yield from _texts(value) if isinstance(value, Mapping) else [value] if isinstance(value, str) else []
 
 
 # --- the configs that come with the package

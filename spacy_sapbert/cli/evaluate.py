@@ -18,7 +18,6 @@ from ..evaluation.compare import compare_predictions
 from ..evaluation.components import decide_by, evaluate_abbreviations, evaluate_composites
 from ..evaluation.separation import evaluate_separation, read_name_pairs
 from ..files.console import results_to, stderr_console, track
-from ..files.output import refuse_input
 from ..metrics.separation import as_measures
 from ..types import has_type
 from .configs import ConfigCommand
@@ -63,8 +62,6 @@ def linking(
     from ..evaluation.linking_errors import error_report
     from ..pipeline.tokenizer import load_pipeline
 
-    refuse_input(predictions, [corpus, ids], "--predictions")
-    refuse_input(errors, [corpus, ids], "--errors")
     with results_to(output, [corpus, ids]) as show:
         nlp = load_pipeline(pipeline)
         documents = track(read_documents(corpus, format, ids), stderr_console())

@@ -17,7 +17,7 @@ from .. import __version__
 from ..errors import OptionError, Warnings
 from ..files.console import results_to, stderr_console, track
 from ..files.opening import sha256_of
-from ..files.output import ScratchFolder, refuse_input
+from ..files.output import ScratchFolder
 from ..kb.ids import read_labels
 from ..types import Document
 from .configs import given_overrides
@@ -63,7 +63,6 @@ def pipeline(
 
     labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
     prefixes = dict(split_pairs("--id-prefix", id_prefix))
-    refuse_input(predictions, [corpus, ids], "--predictions")
     with results_to(output, [corpus, ids]) as show:
         documents = read_documents(corpus, format, ids)
         result = evaluate_pipeline(
@@ -140,7 +139,6 @@ def concepts(
     from ..evaluation.pipeline import evaluate_concepts
     from ..pipeline.tokenizer import load_pipeline
 
-    refuse_input(predictions, [corpus, labels, train, ids], "--predictions")
     with results_to(output, [corpus, labels, train, ids]) as show:
         allowed = read_labels(labels) if labels else None
         result = evaluate_concepts(

@@ -135,9 +135,11 @@ def check(
         typer.Option(help="Report short forms that are also names in this knowledge base (genes, …). Repeatable."),
     ] = None,
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of names to show.")] = 20,
-    stop_names: Annotated[
+    suspicious: Annotated[
         Path | None,
-        typer.Option(help="File for a list of the suspicious names shown, to be read and given to `kb build`."),
+        typer.Option(
+            "--stop-names", help="File for a list of the suspicious names shown, to be read and given to `kb build`."
+        ),
     ] = None,
 ) -> None:
     """Check a knowledge base for damage, unusual content, and names that may mean something else in text.
@@ -146,7 +148,6 @@ def check(
     """
     console = stderr_console()
     knowledge_bases = [knowledge_base, *(also_in or [])]
-    refuse_input(stop_names, map(Path, knowledge_bases), "--stop-names")
     opened, *others = map(load_knowledge_base, knowledge_bases)
     with console.status("checking"):
         result = check_knowledge_base(opened)
@@ -155,8 +156,8 @@ def check(
         names = heapq.nsmallest(number, _tallied(suspicious_names(opened, others), kinds))
         result |= {"suspicious": dict(kinds), "suspicious_names": [name.as_json() for name in names]}
     show(result)
-    if stop_names and "suspicious_names" in result:
-        with open_output(stop_names) as write:
+    if suspicious and "suspicious_names" in result:
+        with open_output(suspicious) as write:
             for line in _stop_name_lines(result["suspicious_names"]):
                 write(line)
     if result["problems"]:

@@ -11,6 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ TEMPORARY = "spacy_sapbert_tmp_"
 """How the names of temporary folders begin whose files are used as long as an object exists."""
 LOCK_FILE = "spacy-sapbert.lock"
 """The file in an output folder that a run keeps locked as long as it lives."""
+_INPUTS: ContextVar[tuple[str, ...]] = ContextVar("inputs", default=())
+"""The values of the present command that can name an input."""
+_MARKS = ("meta.json", "config.json")
+"""A folder with one of these files is a pipeline or an encoder, in which no output belongs."""
 
 
 @contextmanager
@@ -71,14 +76,54 @@ def refuse_input(
             raise OptionError(option=f"{option} {output}", reason=reason, remedy="Choose another output.")
 
 
-def _conflict(target: Path, path: Path, *, in_folders: bool) -> str | None:
+@contextmanager
+def keeping_inputs(values: Iterable[str], outputs: Mapping[str, str]) -> Iterator[None]:
+    """Let nothing in a block replace an input. Every command runs in such a block.
+
+    Args:
+        values: What the user gave. Those that are files or folders are inputs.
+        outputs: What the command writes, by the names of the options. It is checked before the block begins.
+
+    Raises:
+        OptionError: An output is an input, lies in a pipeline or an encoder that is read, or is given twice.
+    """
+    token = _INPUTS.set(tuple(values))
+    try:
+        places: dict[str, str] = {}
+        for option, output in outputs.items():
+            _keep_inputs(Path(output), f"{option} {output}")
+            if (other := places.setdefault(os.path.realpath(output), option)) != option and not is_special(output):
+                reason = f"{other} is the same file"
+                raise OptionError(option=f"{option} {output}", reason=reason, remedy="Choose another output.")
+        yield
+    finally:
+        _INPUTS.reset(token)
+
+
+def add_inputs(values: Iterable[str]) -> None:
+    """Keep further values as in `keeping_inputs`, such as those of a config that a command has read."""
+    if _INPUTS.get():
+        _INPUTS.set((*_INPUTS.get(), *values))
+
+
+def _keep_inputs(target: Path, shown: str) -> None:
+    if is_special(target) and not os.path.isdir(target):
+        return
+    target = Path(os.path.realpath(target))
+    for path in map(Path, _INPUTS.get()):
+        is_model = any(os.path.isfile(path / mark) for mark in _MARKS)
+        if os.path.exists(path) and (reason := _conflict(target, path, in_folders=is_model, around=False)):
+            raise OptionError(option=shown, reason=reason, remedy="Choose another output.")
+
+
+def _conflict(target: Path, path: Path, *, in_folders: bool, around: bool = True) -> str | None:
     source = Path(os.path.realpath(path))
     if target == source or (os.path.isfile(target) and os.path.isfile(source) and target.samefile(source)):
         return f"{path} is also read, and it would be replaced"
-    if target in source.parents and os.path.isdir(target):
+    if around and target in source.parents and os.path.isdir(target):
         return f"{path} is read and lies in it, so it would be replaced"
     if in_folders and source in target.parents:
-        return f"it lies in the folder {path}, so the next run would read it"
+        return f"it lies in the folder {path}, which is read"
     return None
 
 
@@ -107,6 +152,7 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
         if is_special(path):
             yield path
             return
+        _keep_inputs(path, str(path))  # also what a command writes beside its output
         target = Path(os.path.realpath(path))  # a symbolic link keeps pointing to the file
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +171,7 @@ def writing(path: Path) -> Iterator[None]:
         raise CannotWriteError(path=path, reason=error.strerror or error) from error
 
 
-def is_special(path: Path) -> bool:
+def is_special(path: Path | str) -> bool:
     """Return whether a path is a device, a pipe or a folder, which no new file can replace."""
     return os.path.exists(path) and not os.path.isfile(path)
 

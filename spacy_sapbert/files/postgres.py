@@ -121,9 +121,12 @@ class Database:
                     return connection
                 except psycopg.OperationalError:  # such as after a restart of the server
                     connection.close()
-        return psycopg.connect(
+        connection = psycopg.connect(
             self.location, autocommit=True, prepare_threshold=None, fallback_application_name="spacy-sapbert"
         )
+        # with a lock, a query sees what others wrote before, also where the server has another default
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        return connection
 
     def _named(self, error: Exception) -> SapbertError:
         """Return the error of this package for one of psycopg."""

@@ -216,7 +216,7 @@ COLUMNS: dict[str, type] = dict.fromkeys(_NAMES.split(), str) | dict.fromkeys(_N
 """The columns of NOTE_NLP and their types."""
 COLUMNS |= {"nlp_date": date, "nlp_datetime": datetime}
 _LONGEST = 250  # characters of a snippet and of a lexical variant
-_NOTE_ID = re.compile(r"([0-9]{1,18})(?:[.]\w+)?")
+_NOTE_ID = re.compile(r"0|[1-9][0-9]{0,17}")  # "01" and "1.txt" would be the same note as "1"
 _SYSTEM = "spacy-sapbert"
 _NOTES_PER_BATCH = 500
 _REPLACED = "DELETE FROM note_nlp WHERE note_id = ANY(%s) AND nlp_system LIKE %s"
@@ -233,9 +233,8 @@ _TERMS = json.loads(Path(__file__).with_name("omop.json").read_bytes())
 
 
 def note_id_of(doc_id: str) -> int | None:
-    """Return the id of a note, which is a whole number: "12" or the name of a file, "12.txt"; else None."""
-    match = _NOTE_ID.fullmatch(doc_id)
-    return int(match[1]) if match else None
+    """Return the id of a note: a whole number as it stands, such as "12"; None for any other text."""
+    return int(doc_id) if _NOTE_ID.fullmatch(doc_id) else None
 
 
 class OmopConcepts:

@@ -74,11 +74,14 @@ class CorrectionsFile:
         with self._writing() as db:
             db.execute("UPDATE secret SET value = value")
 
-    def add(self, corrections: Iterable[Correction]) -> list[int]:
+    def add(self, corrections: Iterable[Correction], *, state: tuple[int, int] | None = None) -> list[int]:
         """Write corrections, all or none. Those without a date get the present time.
 
+        Args:
+            state: The `state` on which the corrections rest. If others wrote since, nothing is written.
+
         Returns:
-            Their numbers.
+            Their numbers; none if others wrote since.
 
         Raises:
             SettingError: A correction has an impossible value.
@@ -88,8 +91,8 @@ class CorrectionsFile:
         for correction in dated:
             correction.check()
         rows = [_row(correction) for correction in dated]
-        with self._writing() as db:
-            return [self._insert(db, row) for row in rows]
+        with self._writing() as db:  # the look and the write, so that nobody writes between them
+            return [] if state and state != self._state(db) else [self._insert(db, row) for row in rows]
 
     def undo(self, number: int) -> bool:
         """Undo a correction. Returns whether there was one with this number that was not undone before."""
@@ -158,7 +161,11 @@ class CorrectionsFile:
     def state(self) -> tuple[int, int]:
         """Two counts that change with every correction and every undo, so that another window's are noticed."""
         with self._reading() as db:
-            made, left = db.execute("SELECT count(*), count(*) FILTER (WHERE undone = '') FROM corrections").fetchone()
+            return self._state(db)
+
+    @staticmethod
+    def _state(db: Any) -> tuple[int, int]:
+        made, left = db.execute("SELECT count(*), count(*) FILTER (WHERE undone = '') FROM corrections").fetchone()
         return made, left
 
     @property

@@ -33,6 +33,7 @@ async function ask(path, body) {
     throw new Error("The server does not answer. Start it again: nothing that was decided is lost.");
   }
   const content = await answer.json().catch(() => ({}));
+  if (content.error && content.view) show(content, false); // what another window decided meanwhile
   if (!answer.ok) throw new Error(content.error || `The server answered with status ${answer.status}.`);
   return content;
 }

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse, JSONResponse
 
 from ..outputs.pages import LOOK, display_label, open_template
-from .review_session import ReviewSession
+from .review_session import Overtaken, ReviewSession
 from .safety import CSP, page_policy, protect
 from .settings import LOCAL_HOSTS
 
@@ -97,18 +97,19 @@ class _Pages:
 
     async def decide(self, number: int, window: str, sent: Decision) -> Any:
         self._check(number)
-        present = self.session.view(number, window)["decision"]
-        if present and present["number"] != sent.seen:
-            author = present.get("author") or "Another window"
-            error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
-            return JSONResponse({"error": error, **self._shown(number, window)}, 409)
-        correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
+        try:
+            correction = self.session.decide(number, **sent.model_dump())
+        except Overtaken as error:
+            return self._overtaken(error, number, window)
         shown = self._shown(self.session.next(window), window)
         return {"correction": self.session.correction(correction), **shown}
 
-    async def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
+    async def add(self, number: int, window: str, sent: Addition) -> Any:
         self._check(number)
-        correction = self.session.add(**sent.model_dump())
+        try:
+            correction = self.session.add(**sent.model_dump(), window=window)
+        except Overtaken as error:
+            return self._overtaken(error, number, window)
         return {"correction": self.session.correction(correction), **self._shown(number, window)}
 
     async def undo(self, number: int, window: str) -> dict[str, Any]:
@@ -121,6 +122,12 @@ class _Pages:
 
     async def concept(self, id: str) -> dict[str, Any]:
         return self.session.concept(id)
+
+    def _overtaken(self, error: Overtaken, number: int, window: str) -> JSONResponse:
+        """Return what the window shows now, so that the reviewer can look again, and decide once more."""
+        author = error.args[0] or "Another window"
+        message = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
+        return JSONResponse({"error": message, **self._shown(number, window)}, 409)
 
     def _check(self, number: int | None) -> None:
         """Check that there is such a mention."""

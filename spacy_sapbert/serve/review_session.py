@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -23,6 +24,8 @@ RECENT = 8
 RESULTS = 12
 MOST_NAMES = 500_000
 """In larger vocabularies, a search for words takes too long while typing. There, n-grams find names."""
+ANY = -1
+"""Stands for the correction that a reviewer saw, where none is in the way of a decision."""
 COVERED_NUMBER = 0
 """Stands for the correction of a mention that an added one overlaps. Those in the file begin with 1."""
 REACH = 6000
@@ -33,6 +36,10 @@ _OF_LINK = ("text", "score", "probability", "name", "long_form", "split", "reaso
 
 Mark = tuple[int, int, dict[str, Any]]
 """The start and end of a mention on the page, and how it looks."""
+
+
+class Overtaken(Exception):
+    """Somebody has decided the same mention since the reviewer looked at it. `args` has the author."""
 
 
 class ReviewSession:
@@ -66,7 +73,7 @@ class ReviewSession:
         self._candidates = linking.candidates
         self._colors = LabelColors()
         self._texts: dict[str, str] = {}
-        self._windows: dict[str, tuple[int, float]] = {}
+        self._windows: dict[str, tuple[int, float, int]] = {}  # a mention, when it was shown, and the last correction
         self._later: dict[str, set[int]] = {}
         self._state: tuple[int, int] | None = None
         self._check_vocabulary()  # first, so that links to another vocabulary do not replace those in the file
@@ -135,7 +142,7 @@ class ReviewSession:
 
     def _shown_elsewhere(self, window: str) -> set[int]:
         now = time.monotonic()
-        shown = (number for other, (number, at) in self._windows.items() if other != window and now - at < LEASE)
+        shown = (number for other, (number, at, _) in self._windows.items() if other != window and now - at < LEASE)
         return set(chain.from_iterable(map(self.queue.group, shown)))
 
     def decide(
@@ -146,10 +153,17 @@ class ReviewSession:
         concept_ids: Sequence[str] = (),
         scope: str = CORPUS,
         comment: str = "",
+        seen: int | None = ANY,
     ) -> int:
         """Write a decision about a mention, see `Correction`, and return its number.
 
         Accepting a mention without a link rejects its best candidate.
+
+        Args:
+            seen: The correction that the reviewer saw at the mention; None if it was open.
+
+        Raises:
+            Overtaken: There is another correction, and nothing was written.
         """
         mention, ids = self.queue.mentions[number], tuple[str, ...]()
         if action == ACCEPT and not mention.link.concept_ids:
@@ -159,7 +173,14 @@ class ReviewSession:
         elif action == REPLACE:
             ids = self._primary_ids(concept_ids)
         label = mention.link.label if self.queue.needs_label(number) else ""
-        return self._write(Correction(action, scope, *mention.link[:4], ids, label, self.author, comment=comment))
+
+        def check() -> None:
+            present = self._decision(mention.link, self.queue.decision(number))
+            if present and seen not in (ANY, present["number"]):
+                raise Overtaken(present.get("author"))
+
+        correction = Correction(action, scope, *mention.link[:4], ids, label, self.author, comment=comment)
+        return self._write(correction, check)
 
     def add(
         self,
@@ -171,12 +192,25 @@ class ReviewSession:
         label: str = "",
         scope: str = CORPUS,
         comment: str = "",
+        window: str | None = None,
     ) -> int:
-        """Write a mention that was missed, see `Correction`, and return the number of the correction."""
+        """Write a mention that was missed, see `Correction`, and return the number of the correction.
+
+        Raises:
+            Overtaken: Somebody has corrected this place since the window showed the document. Nothing was written.
+        """
         whole = self._texts.get(document, "")
         text = whole[start:end] if 0 <= start < end <= len(whole) else ""
         ids = self._primary_ids(concept_ids)
-        return self._write(Correction(ADD, scope, document, start, end, text, ids, label, self.author, comment=comment))
+        seen = self._windows.get(window, (0, 0.0, 0))[2] if window is not None else math.inf
+
+        def check() -> None:
+            for number, other in self._corrections.items():
+                if number > seen and other.document == document and other.start < end and start < other.end:
+                    raise Overtaken(other.author)
+
+        correction = Correction(ADD, scope, document, start, end, text, ids, label, self.author, comment=comment)
+        return self._write(correction, check)
 
     def _primary_ids(self, concept_ids: Sequence[str]) -> tuple[str, ...]:
         primary: dict[str, None] = {}
@@ -188,10 +222,15 @@ class ReviewSession:
             primary[ids[0]] = None
         return tuple(primary)
 
-    def _write(self, correction: Correction) -> int:
-        (number,) = self.file.add([correction])
+    def _write(self, correction: Correction, check: Callable[[], None]) -> int:
+        """Write a correction if a check finds nothing in its way, also not what others write at this moment."""
+        numbers: list[int] = []
+        while not numbers:
+            self.refresh()
+            check()
+            numbers = self.file.add([correction], state=self._state)
         self.refresh()
-        return number
+        return numbers[0]
 
     def undo(self, number: int) -> bool:
         """Undo a correction. Returns whether there was one to undo. Those of others are not there in a blind review."""
@@ -212,7 +251,7 @@ class ReviewSession:
     def view(self, number: int, window: str) -> dict[str, Any]:
         """Return all that a window shows of a mention, as JSON values."""
         self.refresh()
-        self._windows[window] = number, time.monotonic()
+        self._windows[window] = number, time.monotonic(), max(self._corrections, default=0)
         mention = self.queue.mentions[number]
         group = self.queue.group(number)
         return {

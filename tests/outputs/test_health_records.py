@@ -7,8 +7,9 @@ import json
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.outputs.health_records import COLUMNS
+from spacy_sapbert.outputs.health_records import COLUMNS, note_id_of
 from spacy_sapbert.outputs.writers import write_records
+from spacy_sapbert.runs.link_files import link_files
 
 from ..cases import cases
 
@@ -77,7 +78,7 @@ def concepts(tmp_path):
 
 
 def test_rows_of_note_nlp(write, concepts):
-    header, *rows = csv.reader(write("csv", record(*ENTITIES.values()), concepts=concepts).splitlines())
+    header, *rows = csv.reader(write("csv", record(*ENTITIES.values(), doc_id="12"), concepts=concepts).splitlines())
     assert header == list(COLUMNS)
     shown = [[row[number] for number in (0, 1, 2, 4, 5, 6, 7, 11, 12, 13)] for row in rows]
     assert shown == [
@@ -89,6 +90,20 @@ def test_rows_of_note_nlp(write, concepts):
         ["6", "12", "0", "18", "mother", "0", "0", "Y", "present", ""],
     ]
     assert {len(row[3]) for row in rows} == {250}
+
+
+@pytest.mark.parametrize("doc_id", ["1.txt", "001", "2.5", "1e3", "-", "", "١", "1\n", "9" * 19])
+def test_an_id_that_is_no_whole_number_is_no_note(doc_id):
+    assert note_id_of(doc_id) is None
+
+
+def test_notes_whose_ids_would_be_one_are_named(linking_folder, concepts, tmp_path, capsys):
+    (tmp_path / "notes.csv").write_text("id,text\n1,CF\n001,CF\n1.txt,CF\n2.5,CF\n")
+    output = tmp_path / "a.omop.csv"
+    link_files(str(linking_folder), [tmp_path / "notes.csv"], output, format="omop", concepts=str(concepts))
+    assert [row["note_id"] for row in csv.DictReader(output.open())] == ["1"]
+    shown = " ".join(capsys.readouterr().err.split())
+    assert all(f"the id {doc_id!r} is no whole number" in shown for doc_id in ("001", "1.txt", "2.5"))
 
 
 def test_note_nlp_in_parquet(tmp_path, concepts):

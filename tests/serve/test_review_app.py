@@ -1,7 +1,10 @@
 """The server of the review page, and how it meets those who mean harm."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Barrier
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,7 @@ from starlette.testclient import TestClient
 
 from spacy_sapbert.kb.ids import prefixes
 from spacy_sapbert.outputs.pages import concept_url
-from spacy_sapbert.review.corrections_file import CorrectionsFile
+from spacy_sapbert.review.corrections_file import CorrectionsFile, open_corrections
 from spacy_sapbert.serve.review_app import MAX_BYTES, make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
 from spacy_sapbert.types import Document
@@ -188,6 +191,59 @@ def test_what_another_window_decided_is_not_overwritten(ask, session):
     assert session.file.state == (2, 2)
 
 
+@pytest.fixture(params=["file", "database"])
+def reviewers(request, linking, tmp_path):
+    """Two reviewers in two processes, which share corrections: for each, the session and a function that sends."""
+    is_file = request.param == "file"
+    address = tmp_path / "c.db" if is_file else request.getfixturevalue("postgres")
+    records = list(linking([Document("1", "cold " * 12, position="here")]))
+    with ExitStack() as stack:
+        pairs = []
+        for author in ("Ann", "Ben"):
+            file = open_corrections(address, create=True)
+            session = ReviewSession(file, linking, records, corpus="notes", author=author)
+            url = f"http://localhost/{file.secret}/"
+            pairs.append((session, stack.enter_context(TestClient(make_review_app(session), base_url=url)).post))
+        yield pairs
+
+
+@pytest.mark.parametrize("kind", ["decision", "addition"])
+def test_of_two_opposite_decisions_at_one_moment_the_second_is_refused(reviewers, kind, monkeypatch):
+    (ann, post), (ben, _) = reviewers
+    write, path = ann.file.add, ANY if kind == "decision" else ADD
+    place = {"document": ann.queue.mentions[0].link.document, "start": 0, "end": 7, "scope": "occurrence"}
+
+    def write_after_ben(*args, **options):
+        monkeypatch.undo()
+        ben.decide(0, "no_mention", scope="occurrence")  # after Ann's look, before her write
+        return write(*args, **options)
+
+    monkeypatch.setattr(ann.file, "add", write_after_ben)
+    answer = post(path, json={**DECISION, "scope": "occurrence"} if kind == "decision" else place)
+    assert answer.status_code == 409
+    assert "Ben has decided" in answer.json()["error"]
+    assert [correction.author for correction in ann.file.corrections().values()] == ["Ben"]
+    again = {**DECISION, "seen": answer.json()["view"]["decision"]["number"]} if kind == "decision" else place
+    assert post(path, json=again).status_code == 200
+
+
+def test_reviewers_who_decide_the_same_mentions_at_the_same_time(reviewers):
+    together = Barrier(2)
+
+    def review(reviewer, action):
+        session, post = reviewer
+        answers = []
+        for number in range(len(session.queue.mentions)):
+            together.wait(30)
+            sent = {"action": action, "scope": "occurrence", "seen": None}
+            answers.append(post(f"mentions/{number}/decision?window={action}", json=sent).status_code)
+        return answers
+
+    with ThreadPoolExecutor(2) as pool:
+        ann, ben = pool.map(review, reviewers, ("accept", "no_mention"))
+    assert {tuple(sorted(pair)) for pair in zip(ann, ben, strict=True)} == {(200, 409)}
+
+
 TEXTS = ("a cold", "cystic fibrosis, no cold", "a zebra and a cold")
 step = st.tuples(
     st.sampled_from("AB"),
@@ -227,7 +283,9 @@ def test_no_window_overwrites_what_another_one_decided(linking, steps):
                     assert client.post(f"undo/{present['number']}?window={window}", json={}).json()["undone"]
             elif action == "add":
                 place = {"document": link.document, "start": max(0, link.start - 2), "end": link.end, "scope": scope}
-                assert client.post(f"additions?window={window}&number={number}", json=place).status_code == 200
+                before = file.corrections()
+                answer = client.post(f"additions?window={window}&number={number}", json=place)
+                assert answer.status_code == 200 or (answer.status_code, file.corrections()) == (409, before)
             else:
                 before = file.corrections()
                 answer = client.post(f"mentions/{number}/decision?window={window}", json=sent)
