@@ -13,7 +13,8 @@ TEXT = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
 OWN = (
     "py.typed", "meta.json", "errors.txt", "starter/matcher/*", "*.pyi", "serve/*",
     "outputs/*.css", "outputs/*.html", "outputs/*.json",
-    "kb/catalog.yaml", "kb/*.sql", "kb/recipe.json", "kb/stop_names.json", "vectors/*.sql", "evaluation/*.mplstyle",
+    "kb/catalog.yaml", "kb/*.sql", "kb/recipe.json", "kb/stop_names.json", "kb/systems.json",
+    "vectors/*.sql", "evaluation/*.mplstyle",
     "kb/readers/*.json", "kb/readers/*.sql", "review/*.sql", "configs/*.cfg", "documents/TypeSystem.xml",
     "documents/*.json",
     "text/common_words/README.md", "text/synonyms/README.md", "text/synonyms/*_findings.txt", "text/synonyms/*_own.txt",

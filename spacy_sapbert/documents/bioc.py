@@ -63,10 +63,11 @@ def _elements(source: DocumentSource) -> Iterator[tuple[int, Element]]:
 
 
 def _meta(document: Element, text: str) -> dict[str, object]:
-    infons = [*document.findall("infon"), *document.findall("passage[1]/infon")]
+    passage = document.find("passage")  # not by "passage[1]", which takes quadratic time
+    infons = [*document.findall("infon"), *(passage.findall("infon") if passage is not None else ())]
     given = {infon.get("key", ""): (infon.text or "").strip() for infon in infons}
     meta: dict[str, object] = {name: given[key] for key, name in _ABOUT.items() if given.get(key)}
-    title = document.findtext("passage[1]/text", "")
+    title = passage.findtext("text", "") if passage is not None else ""
     if title and f"{text} ".startswith(f"{title} ") and _TITLES.intersection(infon.text for infon in infons):
         meta = {"title": title, **meta}
     year = given.get("year", "")

@@ -72,7 +72,7 @@ def test_json_goes_to_a_file(pipelines, corpus, tmp_path):
     )
 
 
-@pytest.mark.parametrize("option", ["--output", "--predictions", "--errors"])
+@pytest.mark.parametrize("option", ["--output", "-o"])
 def test_an_output_that_is_the_corpus_is_refused(corpus, tmp_path, option):
     (tmp_path / "link.txt").symlink_to(corpus)
     with pytest.raises(SapbertError, match=rf"E533.*{option} .*also read"):

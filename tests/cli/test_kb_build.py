@@ -95,14 +95,14 @@ def test_a_release(command):
         "MRSTY rows of concepts that MRCONSO does not have": 1,
     }
     assert "MRCONSO.RRF, line 7: 1 columns instead of 18, and the file ends there" in finished.err
-    assert "2099AA: there is no MRRANK\n" in finished.err
+    assert "2099AA: there is no MRRANK, MRCUI\n" in finished.err
 
 
 def test_the_manifest_of_a_release(build, tmp_path):
     kb = build(language="all", parents=True, semantic_group="DISO")
     (source,) = kb.meta["sources"]
     assert (source["file"], source["format"], source["release"]) == ("2099AA", "umls", "2099AA")
-    assert source["absent"] == ["MRRANK"]
+    assert source["absent"] == ["MRRANK", "MRCUI"]
     assert source["rows"] == {"MRCONSO": 7, "MRSTY": 4, "MRDEF": 1, "MRREL": 2}
     assert [file["file"] for file in source["files"]] == ["MRCONSO.RRF", "MRSTY.RRF", "MRDEF.RRF", "MRREL.RRF"]
     content = (tmp_path / "2099AA" / "META" / "MRCONSO.RRF").read_bytes()

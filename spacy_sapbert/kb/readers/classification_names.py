@@ -39,12 +39,12 @@ _NEUTRAL_WORDS = tuple(
         rf"^{_OTHER} (?:and|or|und|oder|et|ou|y|o) (?={_UNSPECIFIED})",
         rf", {_OTHER}(?= et sans précision)",
         # "site not specified", "unspecified organism"
-        rf",\s*(?!{_WITH}\b)(?:[\w'’-]+ ){{0,3}}?{_UNSPECIFIED}(?: [\w'’-]+){{0,4}}(?=,|$)",
+        rf", ?(?!{_WITH}\b)(?:[\w'’-]+ ){{0,3}}?{_UNSPECIFIED}(?: [\w'’-]+){{0,4}}(?=,|$)",
         # "of unspecified degree of"
         rf"\b(?:at|by|in|of) {_UNSPECIFIED} {_PART}\b|^{_UNSPECIFIED} {_PART}(?: of)?\b",
-        rf",?\s*(?<!\w)(?:{_NEUTRAL})(?!\w)",
+        rf",? ?(?<!\w)(?:{_NEUTRAL})(?!\w)",
         # not in "with other and unspecified vehicles"
-        r",?\s*\b(?<!\band )(?<!\bor )(?<!\bund )(?<!\boder )(?<!\bet )(?<!\bou )(?<!\by )(?<!\bo )"
+        r",? ?\b(?<!\band )(?<!\bor )(?<!\bund )(?<!\boder )(?<!\bet )(?<!\bou )(?<!\by )(?<!\bo )"
         rf"{_UNSPECIFIED}\b",
     )
 )
@@ -53,7 +53,7 @@ _RESIDUAL = re.compile(rf"{_OTHER}\b(?: (?:specified|näher bezeichnete[mnrs]?)\
 _ELSEWHERE = re.compile(
     r"classified elsewhere|anderenorts klassifiziert|classées ailleurs|clasificad[oa]s en otra parte"
 )
-_OPTIONAL = re.compile(r"\s*(?:\([^()]*\)|\[[^][]*\])")
+_OPTIONAL = re.compile(r" ?(?:\([^()]*\)|\[[^][]*\])")
 _SHORT_FORM = re.compile(r"[(\[]([A-Z][A-Za-z]*[A-Z])[)\]]")
 _CUT_OFF = re.compile(rf"(?:^|\s)(?:{_WITH}|and|or|to|und|oder|et|ou|y|o|de|du|des|del|la)$", re.IGNORECASE)
 _PAIR = re.compile(r"([\w-]{4,}\w) (?:and|und|et|y) ([\w-]{4,}\w)")
@@ -62,6 +62,8 @@ _FEWEST_LETTERS = 3
 _MOST_LEVELS = 10  # of codes within codes; a hostile file could nest thousands
 
 Key = tuple[str, ...]
+_Names = defaultdict[Key, dict[str, NameParts]]
+"""By their words, the codes that may have a name, and the name."""
 
 
 @dataclass
@@ -107,21 +109,13 @@ def complete_names(codes: Mapping[str, Code], dropped: Counter[str]) -> None:
         codes: The codes of the whole classification. They are changed in place.
         dropped: Counts the terms that another code has as a bare name.
     """
-    for code in codes.values():
-        code.keys = {_key(name[0]) for name in code.names}
-    bare: defaultdict[Key, dict[str, NameParts]] = defaultdict(dict)  # by code
-    others: defaultdict[Key, dict[str, NameParts]] = defaultdict(dict)
+    bare: _Names = defaultdict(dict)
+    others: _Names = defaultdict(dict)
     for number, code in codes.items():
+        code.keys = {_key(name[0]) for name in code.names}
         for name in list(code.names) if code.is_code else ():
             _add_bare(codes, number, name, bare, others)
-    # a bare name of several codes says too little: "unspecified place"
-    meant = {key: number for key, of_codes in bare.items() if len(of_codes) == 1 for number in of_codes}
-    for key, number in meant.items():
-        codes[number].add(bare[key][number])
-    for number, code in codes.items():
-        kept = [name for name in code.names[1:] if not code.is_code or meant.get(_key(name[0]), number) == number]
-        dropped["bare name of another code"] += len(code.names) - 1 - len(kept)
-        code.names[1:] = kept
+    _give_bare(codes, bare, dropped)
     known = {key for code in codes.values() if code.is_code for key in code.keys}
     for key, of_codes in others.items():
         if key not in known and len(of_codes) == 1:
@@ -130,6 +124,18 @@ def complete_names(codes: Mapping[str, Code], dropped: Counter[str]) -> None:
     for number, code in codes.items():
         if not code.is_code and _key(code.title) in known:
             code.names[0] = (f"{code.title} ({number})", *code.names[0][1:])
+
+
+def _give_bare(codes: Mapping[str, Code], bare: _Names, dropped: Counter[str]) -> None:
+    """Add the bare names to their codes, and take them from the others."""
+    # a bare name of several codes says too little: "unspecified place"
+    meant = {key: number for key, of_codes in bare.items() if len(of_codes) == 1 for number in of_codes}
+    for key, number in meant.items():
+        codes[number].add(bare[key][number])
+    for number, code in codes.items():
+        kept = [name for name in code.names[1:] if not code.is_code or meant.get(_key(name[0]), number) == number]
+        dropped["bare name of another code"] += len(code.names) - 1 - len(kept)
+        code.names[1:] = kept
 
 
 def _add_bare(
@@ -183,7 +189,7 @@ def _without_neutral_words(name: str) -> str:
 
 
 def _tidy(name: str) -> str:
-    return re.sub(r"\s+(?=,)|(?<=\s)\s+", "", name).strip(" ,;:")
+    return " ".join(name.split()).replace(" ,", ",").strip(" ,;:")
 
 
 def _is_name(name: str) -> bool:

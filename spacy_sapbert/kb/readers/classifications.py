@@ -46,6 +46,26 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
     scope "narrow". `complete_names` adds names without neutral words. The prefix of ids comes from the title: "ICD10",
     "ICD10GM", "OPS", or else its letters. The file is read twice: modifiers may come after the classes.
     """
+    context, codes, modifiers = _read_codes(context)
+    complete_names({number: code for number, code in codes.items() if code.names}, context.report.names_dropped)
+    for element in _elements(context):
+        if element.tag != "Class":
+            continue
+        number, kind = element.get("code", ""), element.get("kind", "")
+        names = codes[number].names
+        above = [superior.get("code", "") for superior in element.iterfind("SuperClass")]
+        definition = next(map(_text, element.iterfind("Rubric[@kind='definition']/Label")), None)
+        types = () if kind == "category" else (kind,)
+        yield from _record(context, element.line, number, names, above, types=types, definition=definition)
+        for added, title, base in _modified(context, element, modifiers, number, names[0][0]) if names else ():
+            if added not in codes:
+                yield from _record(context, element.line, added, [(title, "preferred", names[0][-1])], [base])
+
+
+def _read_codes(
+    context: ReaderContext,
+) -> tuple[ReaderContext, dict[str, Code], dict[str, list[LocatedElement]]]:
+    """Return the context with the prefix and the language of the file, its codes, and the classes of its modifiers."""
     prefix, codes = context.id_prefix or "", dict[str, Code]()
     modifiers: defaultdict[str, list[LocatedElement]] = defaultdict(list)
     for element in _elements(context):
@@ -63,20 +83,7 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
             parent = element.find("SuperClass")
             code = Code([], None if parent is None else parent.get("code"), element.get("kind") == "category")
             codes.setdefault(element.get("code", ""), code).names.extend(_names(element))
-    complete_names({number: code for number, code in codes.items() if code.names}, context.report.names_dropped)
-    context = replace(context, id_prefix=prefix)
-    for element in _elements(context):
-        if element.tag != "Class":
-            continue
-        number, kind = element.get("code", ""), element.get("kind", "")
-        names = codes[number].names
-        above = [superior.get("code", "") for superior in element.iterfind("SuperClass")]
-        definition = next(map(_text, element.iterfind("Rubric[@kind='definition']/Label")), None)
-        types = () if kind == "category" else (kind,)
-        yield from _record(context, element.line, number, names, above, types=types, definition=definition)
-        for added, title, base in _modified(context, element, modifiers, number, names[0][0]) if names else ():
-            if added not in codes:
-                yield from _record(context, element.line, added, [(title, "preferred", names[0][-1])], [base])
+    return replace(context, id_prefix=prefix), codes, modifiers
 
 
 def _elements(context: ReaderContext) -> Iterator[LocatedElement]:
