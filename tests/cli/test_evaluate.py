@@ -74,7 +74,7 @@ def test_json_goes_to_a_file(pipelines, corpus, tmp_path):
 
 def test_an_output_that_is_the_corpus_is_refused(corpus, tmp_path):
     (tmp_path / "link.txt").symlink_to(corpus)
-    with pytest.raises(SapbertError, match="E533.*--output .*also read"):
+    with pytest.raises(SapbertError, match=r"E533.*--output .*also read"):
         run("linking", tmp_path / "no_pipeline", corpus, "--output", tmp_path / "link.txt")
     assert corpus.read_text() == PUBTATOR
 
