@@ -73,7 +73,8 @@ def make(
     with replacing_folder(output) as new:
         nlp.to_disk(new, exclude=others)
         config = Config().from_disk(new / "config.cfg", interpolate=False)
-        config["paths"] = dict.fromkeys(config["paths"])  # the files are not in the package
+        config["paths"] = dict.fromkeys(config["paths"])  # the files are not in the package, nor these vocabularies
+        config["corpora"]["train"]["augmenter"] = None
         config.to_disk(new / "config.cfg")
         (new / "vocab" / "strings.json").write_text(json.dumps(sorted(LABELS)), encoding="utf-8")  # 6 MB of words less
         shutil.copyfile(CARD, new / "README.md")
