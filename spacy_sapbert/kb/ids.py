@@ -113,8 +113,7 @@ def curie(text: str) -> str:
         text = text[1:-1].strip()
     if (coded := _CODED.fullmatch(text)) and (prefix := prefix_of_system(coded["system"])):
         return f"{prefix}:{coded['code']}"
-    iri = _IRI.fullmatch(text)
-    if not iri:
+    if not (iri := _IRI.fullmatch(text)):
         return text
     rest = iri["rest"]
     if known := prefixes().find_curie(rest):
@@ -298,8 +297,7 @@ def vocabulary_of(concept_id: str) -> str:
 
 def is_known(concept_id: str) -> bool:
     """Return whether a canonical id is one of UMLS, of MeSH, or of a vocabulary in the table, with a digit."""
-    vocabulary = vocabulary_of(concept_id)
-    return vocabulary.lower() in prefixes().spelled and any(map(str.isdigit, concept_id))
+    return vocabulary_of(concept_id).lower() in prefixes().spelled and any(map(str.isdigit, concept_id))
 
 
 def curie_of(concept_id: str) -> str:

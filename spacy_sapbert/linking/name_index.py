@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -81,8 +82,9 @@ class NameIndex:
     @classmethod
     def _describes(cls, folder: Path, kb: KnowledgeBase, rules: LanguageRules) -> bool:
         """Return whether a folder has the index of a knowledge base and a language, in this version."""
-        manifest = cls.manifest(folder)
-        return manifest.is_file() and parse_json(manifest.read_text(encoding="utf-8")) == cls._facts(kb, rules)
+        with suppress(OSError, ValueError):  # no index, or a file of someone else
+            return bool(parse_json(cls.manifest(folder).read_bytes()) == cls._facts(kb, rules))
+        return False
 
     @classmethod
     def manifest(cls, folder: Path) -> Path:

@@ -408,6 +408,16 @@ def test_keys_beside_a_vocabulary_are_taken(small_kb, own_cache, tmp_path, monke
         NameMatcher.cached(kb)
 
 
+@pytest.mark.parametrize("content", [b"", b'{"store": "', b"\xff\xfe", b"[]", b"[" * 100_000])
+def test_what_else_lies_beside_a_vocabulary_is_no_index(small_kb, own_cache, tmp_path, content):
+    kb = KnowledgeBase(shutil.copy(small_kb.path, tmp_path / "small.kb"))
+    manifest = NameMatcher.manifest(tmp_path / NameMatcher.ROLE)
+    manifest.parent.mkdir()
+    manifest.write_bytes(content)
+    assert np.array_equal(NameMatcher.cached(kb).hashes, NameMatcher.build(kb).hashes)
+    assert manifest.read_bytes() == content
+
+
 def test_keys_are_computed_once(small_kb, small_matcher, own_cache, monkeypatch):
     first = NameMatcher.cached(small_kb)
     monkeypatch.setattr(NameMatcher, "build", None)  # a second build would fail
