@@ -1,4 +1,4 @@
-"""`gene_species`: leave genes of other species without a link."""
+"""`gene_species`: leave genes of other species without a link, or say of which species they are."""
 
 from typing import Dict, Iterator, List, Optional
 
@@ -33,13 +33,15 @@ class GeneSpeciesDetector(Component):
         organisms: The species that can have genes. Others in the text have no effect. None takes the model organisms
             and farm animals of `text.gene_species.ORGANISMS`.
         prefixes: Letters before the symbol of a gene, each with its species. None takes `text.gene_species.PREFIXES`.
+        orthologs: Keep the link of a gene of another species, to the gene of `home` with its name. The last of the
+            link's `reasons` names the species.
 
     Raises:
         SapbertError: E406 `organisms` does not have `home`, or a prefix is not one letter.
     """
 
     fixed = ("organisms", "prefixes")
-    shown = ("spans_key", "home")
+    shown = ("spans_key", "home", "orthologs")
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class GeneSpeciesDetector(Component):
         home: str = HUMAN,
         organisms: Optional[List[str]] = None,
         prefixes: Optional[Dict[str, str]] = None,
+        orthologs: bool = False,
     ) -> None:
         self.keep(nlp, name, locals())
         self.organisms = frozenset(ORGANISMS if organisms is None else organisms)
@@ -64,7 +67,10 @@ class GeneSpeciesDetector(Component):
     def annotate(self, doc: Doc, found: Found) -> None:
         mentions = mentions_of(doc, self.spans_key)
         foreign = {number: gene for number, gene in enumerate(found) if gene is not None and gene.species != self.home}
-        if foreign:
+        if self.orthologs:
+            for number, gene in foreign.items():
+                set_links(mentions[number], [_of_ortholog(link, gene) for link in get_links(mentions[number])])
+        elif foreign:
             links = {number: get_links(mentions[number]) for number in foreign}
             kb_ids = [mention.kb_id_ for mention in mentions]
             for number in foreign:
@@ -113,5 +119,14 @@ def _removed(link: Link, found: GeneSpecies) -> Link:
     rejected = link.rejected
     if link.concept_id and link.score is not None and link.name is not None:
         rejected = Alternative(link.concept_id, link.score, link.name, link.probability)
-    reason = f'a gene of another species, {found.species}, as "{found.evidence}" shows'
+    reason = f"a gene of another species, {_shown(found)}"
     return link._replace(concept_id=None, reason=reason, tie=None, rejected=rejected)
+
+
+def _of_ortholog(link: Link, found: GeneSpecies) -> Link:
+    reason = f"the gene in the text is of another species, {_shown(found)}"
+    return link._replace(reasons=(*link.reasons, reason)) if link.concept_id else link
+
+
+def _shown(found: GeneSpecies) -> str:
+    return f'{found.species}, as "{found.evidence}" shows'

@@ -1,7 +1,7 @@
 """`repeated_mentions`: a second look at a document for what an NER found in one place and missed in another."""
 
 from collections import Counter, defaultdict
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.attrs import ORTH, SPACY
 from spacy.language import Language
@@ -99,7 +99,7 @@ class RepeatedMentions(Component):
         forms = [*defined, *_bracketed_forms(doc, [place for place in found if place.label in self.bracketed], defined)]
         if self.correct:
             found = _with_one_label(_widened(found, others, forms), names)
-            found = _with_labels_of_long_forms(found, names, _long_forms(names, defined))
+            found = _with_labels_of_long_forms(found, names, defined, self._rules.composites.prepositions)
         return sorted([*others, *found, *self._added(found, others, names, _long_forms(names, forms))])
 
     def _is_wanted(self, entity: Place) -> bool:
@@ -216,10 +216,17 @@ def _with_one_label(found: Sequence[Place], names: TokenNames) -> List[Place]:
     return places
 
 
-def _with_labels_of_long_forms(found: Sequence[Place], names: TokenNames, long_forms: Dict[Name, Name]) -> List[Place]:
-    """Give mentions that are short forms the most frequent label of their long forms."""
-    votes = _votes(found, names)
-    label_of = {short: _winner(votes[long], 1) for short, long in long_forms.items() if long in votes}
+def _with_labels_of_long_forms(
+    found: Sequence[Place], names: TokenNames, defined: Iterable[_Form], prepositions: Collection[str]
+) -> List[Place]:
+    """Give mentions that are short forms the most frequent label of their long forms, or of what ends these."""
+    votes, by_end = _votes(found, names), {place.end: place for place in found}
+    label_of = {short: _winner(votes[long], 1) for short, long in _long_forms(names, defined).items() if long in votes}
+    for short, (start, end) in defined:
+        head = by_end.get(end)
+        # "ribavirin-induced [anemia]", but not "deleted in [colorectal cancer]"
+        if head and head.start >= start and not set(prepositions).intersection(names.name(start, head.start)):
+            label_of.setdefault(names.name(*short), head.label)
     return [place._replace(label=label_of.get(names.name(place.start, place.end)) or place.label) for place in found]
 
 

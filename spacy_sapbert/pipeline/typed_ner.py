@@ -15,7 +15,7 @@ from thinc.types import Floats2d
 from ..documents.docs import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
 from ..text.formulas import ELEMENTS
-from ..text.general_text import general_mentions
+from ..text.general_text import after_citation, general_mentions
 from ..text.languages import ENGLISH
 from ..training import tagging
 from .component_settings import check_setting
@@ -255,9 +255,16 @@ def _without_general(
     """Leave out what means no concept in English text, such as the names of persons, and find ions whole."""
     if not spans or doc.lang_ != ENGLISH.code:
         return list(spans)
+    spans = [_without_citation(doc, span) if doc[span.start].text[0] == "[" else span for span in spans]
     mentions = [(doc[span.start].idx, doc[span.end - 1].idx + len(doc[span.end - 1]), span.label) for span in spans]
     general = set(general_mentions(doc.text, sorted(mentions)))
     return [_with_charge(doc, span, chemical) for span, mention in zip(spans, mentions) if mention not in general]
+
+
+def _without_citation(doc: Doc, span: "tagging.TokenSpan") -> "tagging.TokenSpan":
+    """Cut the number of a reference off: "[11] Propofol"."""
+    start = after_citation(doc.text, doc[span.start].idx)
+    return span._replace(start=next((i for i in range(span.start, span.end) if doc[i].idx >= start), span.start))
 
 
 def _with_charge(doc: Doc, span: "tagging.TokenSpan", chemical: Optional[str]) -> "tagging.TokenSpan":

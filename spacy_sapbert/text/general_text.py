@@ -24,8 +24,10 @@ _PARTS = (
     r"(?:Fig(?:ure)?s?\.?|Tables?|Movies?|Videos?) (?:S(?!2\b)|EV)\d+[A-Za-z]?\b",
     r"(?:[Rr]oom|Section|Annex|Appendix|Building|Chapter|Form) [A-Z]-?\d+\b",
     r"(?:CAT|PET|SPECT|DE?XA)(?:[-/ ](?:CT|PET))? (?:scan|imag)",
+    (_CITATION := r"\[\d[\d,; –-]*\]"),
 )
 _NO_CONCEPT = re.compile(rf"(?<![\w.-])(?:{'|'.join(_PARTS)})")
+_CITED = re.compile(rf"{_CITATION}\s*")
 _GENE, _SPECIES = "GENE", "SPECIES"
 _ABOUT_GENES = re.compile(
     r"(?i)\bgen(?:es?|etic)\b|protein|[rd]na\b|express|mutat|mutant|allele|receptor|\bcells?\b|signal|serum|mice\b"
@@ -56,6 +58,12 @@ def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Ite
     labels = {label.upper() for start, end, label in rest if not _is_common_gene(text, start, end, label)}
     if labels <= {_SPECIES} and not _ABOUT_GENES.search(text):
         yield from (mention for mention in rest if mention[2].upper() == _GENE)
+
+
+def after_citation(text: str, start: int) -> int:
+    """Return where a mention begins behind the numbers of references, such as "[3,4] ": `start` if it has none."""
+    cited = _CITED.match(text, start)
+    return cited.end() if cited else start
 
 
 def _is_common_gene(text: str, start: int, end: int, label: str) -> bool:

@@ -58,6 +58,17 @@ def test_genes_of_other_species_have_no_link(nlp):
     assert doc.ents[3]._.links[0].reason is None
 
 
+def test_orthologs_keep_the_link_and_name_the_species(nlp):
+    nlp.get_pipe("gene_species").orthologs = True
+    doc = nlp(TEXT)
+    assert ids(doc.ents)["Trp53"] == "HGNC:11998"
+    (link,) = doc.ents[0]._.links
+    assert link.reasons[-1] == 'the gene in the text is of another species, NCBITaxon:10090, as "mice" shows'
+    assert doc.ents[0]._.kb_ents
+    assert not doc.ents[3]._.links[0].reasons
+    assert nlp("TP54x9 fell in mice.").ents[0]._.links[0].reasons == ()
+
+
 def test_a_gene_that_was_not_linked_gets_the_reason_as_well(nlp):
     before = nlp("TP54x9 fell.").ents[0]._.links[0]
     (after,) = nlp("TP54x9 fell in mice.").ents[0]._.links

@@ -113,6 +113,19 @@ def test_the_label_of_the_long_form_comes_before_the_own_label_of_a_short_form(f
     assert "".join(label for *_, label in look(GBM, *found, correct=correct)) == labels
 
 
+@pytest.mark.parametrize(
+    ("text", "head", "labels"),
+    [
+        ("drug-induced anemia (DIA). DIA", "anemia", "DDD"),
+        ("lost in cancer (LIC). LIC", "cancer", "DGG"),
+        ("cancer genes (CGE). CGE", "cancer", "DGG"),
+    ],
+)
+def test_a_short_form_has_the_label_of_what_ends_its_long_form(text, head, labels):
+    short = text[-3:]
+    assert "".join(label for *_, label in look(text, (head, "D", 0), (short, "G", 0, 1))) == labels
+
+
 def test_a_short_form_that_is_found_a_plural():
     text = "Brain tumors (BTs). A BT is a BT, but BTs are not."
     assert texts(look(text, ("Brain tumors", "D", 0))).count("BT") == 2

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.general_text import general_mentions
+from spacy_sapbert.text.general_text import after_citation, general_mentions
 
 from ..cases import cases
 
@@ -31,6 +31,13 @@ def test_concepts_stay(text):
 def test_a_disease_in_the_text_is_evidence_of_genes():
     assert left_out("[notch] in [ice]", "Gene", "Species") == ["notch"]
     assert left_out("[notch] in [asthma]", "Gene", "Disease") == []
+
+
+def test_numbers_of_references_are_no_part_of_a_mention():
+    text = "It helps [2,3] and [14C]urea [11] Propofol."
+    assert list(general_mentions(text, [(9, 14, "Chemical")])) == [(9, 14, "Chemical")]
+    assert text[after_citation(text, text.index("[11]")) :] == "Propofol."
+    assert after_citation(text, text.index("[14C]")) == text.index("[14C]")
 
 
 @given(st.text(alphabet="AbDr.S, 1R0CA-(\n", max_size=60), st.integers(0, 60), st.integers(1, 9))
