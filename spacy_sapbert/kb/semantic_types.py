@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import ChoiceError
 
@@ -34,8 +34,12 @@ class SemanticType(NamedTuple):
     parent: str
 
 
-SEMANTIC_GROUPS: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_bytes())["groups"]
+_TABLES: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+SEMANTIC_GROUPS: dict[str, str] = _TABLES["groups"]
 """Group names by code."""
+DRUG = "MedicationStatement"
+"""The kind of statement that a note makes of a drug, as FHIR names it."""
+_FINDINGS = {"T033", "T184"}  # of the semantic group of disorders, but no diagnoses
 
 SEMANTIC_TYPES: dict[str, SemanticType] = {}
 """Semantic types by unique identifier (TUI), each before those below it."""
@@ -69,6 +73,22 @@ def _look_up(known: dict[str, str], text: str, kind: str) -> str:
         similar = get_close_matches(key, known, n=5, cutoff=0.4) or [*list(known)[:5], "…"]
         raise ChoiceError(given=text, what=kind, choices=similar)
     return known[key]
+
+
+def kind_of(types: Iterable[str], prefix: str = "") -> str:
+    """Return the kind of statement that a note makes of a concept, as FHIR names it, such as `DRUG`.
+
+    Args:
+        types: The types of the concept, or the label of a mention.
+        prefix: The prefix of the id of the concept.
+
+    Returns:
+        "Observation" for anything that is not known; empty for what says nothing of a patient, such as a gene.
+    """
+    types = tuple(types)
+    groups = (SEMANTIC_TYPES[name].group for name in types if name in SEMANTIC_TYPES and name not in _FINDINGS)
+    names = {name.lower().replace(" ", "") for name in (*types, *groups, prefix)}
+    return next((kind for kind, known in _TABLES["kinds"].items() if not names.isdisjoint(known)), "Observation")
 
 
 class SemanticTypeNode(NamedTuple):

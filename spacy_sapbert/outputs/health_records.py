@@ -25,7 +25,8 @@ from ..files.opening import open_text
 from ..files.postgres import Database, is_postgres
 from ..files.values import json_list, table_lines
 from ..kb.ids import canonical_id, canonical_prefix, curie_of
-from ..kb.semantic_types import SEMANTIC_TYPES
+from ..kb.semantic_types import DRUG, kind_of
+from ..text.notes.drugs import NO_MEDICATION
 from ..types import NIL
 from .tables import table_rows
 
@@ -40,10 +41,13 @@ Record = Mapping[str, Any]
 
 _DERIVED = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
 _BUNDLE = '{"resourceType": "Bundle", "type": "collection", "entry": ['
-_FINDINGS = {"T033", "T184"}  # of the semantic group of disorders, but no diagnoses
 _ID = re.compile("[A-Za-z0-9.-]{1,64}")
 _TABLES = json.loads(Path(__file__).with_name("fhir.json").read_bytes())
-_REASON = "they are hypothetical, deny a disease of the family, or are about genes, species or cell lines"
+_QUANTITY = re.compile(r"([<>]=?)? ?(\d+(?:\.\d+)?) ?([^\s\d().,][^\s().,]*)?")
+_REASON = (
+    "they are hypothetical, deny a disease of the family, "
+    "or are about genes, species, cell lines or substances that are no drugs"
+)
 
 
 def fhir(records: Iterable[Record]) -> Iterator[str]:
@@ -113,9 +117,9 @@ def _coded(system: str, code: str, **others: str) -> Values:
 def _statement(entity: Record, link: Record, patient: Values) -> tuple[str, Values]:
     """Return the kind and the values of the resource of a link. The kind is empty if it states nothing of patients."""
     flags, prefix = set(entity.get("assertion", ())), curie_of(link.get("concept_id") or "").rpartition(":")[0]
-    kind = _kind(link.get("types") or [entity["label"]], prefix)
-    if kind == "MedicationStatement" and entity.get("section") == "allergies":
-        kind = "AllergyIntolerance"
+    kind = kind_of(link.get("types") or [entity["label"]], prefix)
+    if kind == DRUG:
+        kind = _kind_of_drug(entity)
     state = 1 if "negated" in flags else 2 if "uncertain" in flags else 0
     if not kind or "hypothetical" in flags or ("family" in flags and (kind != "Condition" or state == 1)):
         return "", {}
@@ -124,7 +128,30 @@ def _statement(entity: Record, link: Record, patient: Values) -> tuple[str, Valu
     if "family" in flags:
         relative = {"relationship": _coded("v3-RoleCode", "FAMMEMB"), "condition": [{"code": code}]}
         return "FamilyMemberHistory", {"status": "partial", "patient": patient, **relative, **common}
+    if kind == DRUG and entity.get("drug_state"):
+        status = "not-taken" if state == 1 else _TABLES["drug_states"][entity["drug_state"]]
+        dosage = {"dosage": [{"text": entity["dosage"]}]} if entity["dosage"] else {}
+        return kind, {"status": status, "subject": patient, "medicationCodeableConcept": code, **dosage, **common}
+    if kind == "Observation" and entity.get("value"):
+        return kind, {"status": "final", "subject": patient, "code": code, **_measured(entity["value"]), **common}
     return kind, _of_patient(kind, state, "historical" in flags, patient, code, common)
+
+
+def _kind_of_drug(entity: Record) -> str:
+    """Return the kind of what is said of a drug. A record of an earlier version has no states."""
+    if entity.get("drug_state") == NO_MEDICATION:
+        return "Observation" if entity["value"] else ""
+    is_allergy = entity.get("drug_state") == "allergy" or entity.get("section") == "allergies"
+    return "AllergyIntolerance" if is_allergy else DRUG
+
+
+def _measured(value: str) -> Values:
+    """Return a value of the laboratory: a number with its unit if it is that alone."""
+    if not (parts := _QUANTITY.fullmatch(value)):
+        return {"valueString": value}
+    comparator, number, unit = parts.groups("")
+    others = {"comparator": comparator, "unit": unit}
+    return {"valueQuantity": {"value": float(number), **{name: text for name, text in others.items() if text}}}
 
 
 def _of_patient(kind: str, state: int, is_past: bool, patient: Values, code: Values, common: Values) -> Values:
@@ -150,13 +177,6 @@ def _code(text: str, link: Record, prefix: str) -> Values:
     system = _TABLES["systems"].get(prefix, f"https://bioregistry.io/{prefix.lower()}")
     local = concept_id if prefix == "HP" else concept_id.rpartition(":")[2]  # as HL7 has the codes of HPO
     return {"text": text, **_coded(system, local, **({"display": name} if (name := link["preferred_name"]) else {}))}
-
-
-def _kind(types: Iterable[str], prefix: str) -> str:
-    """Return the kind of statement for the types of a concept, or the label of a mention, and the prefix of its id."""
-    groups = (SEMANTIC_TYPES[name].group for name in types if name in SEMANTIC_TYPES and name not in _FINDINGS)
-    names = {name.lower().replace(" ", "") for name in (*types, *groups, prefix)}
-    return next((kind for kind, known in _TABLES["kinds"].items() if not names.isdisjoint(known)), "Observation")
 
 
 # --- phenopackets of GA4GH, version 2: the terms of HPO that are linked
@@ -347,6 +367,9 @@ def note_nlp_rows(records: Iterable[Record], concepts: OmopConcepts) -> Iterator
     for row in table_rows({**record, "passages": ()} for record in records):
         flags = frozenset((row["assertion"] or "").split("|"))
         exists = _ABSENT.isdisjoint(flags)
+        is_past = "historical" in flags or row["drug_state"] in _TERMS["past_drugs"]
+        modifiers = [text for flag, text in _TERMS["modifiers"].items() if flag in flags]
+        modifiers += [f"drug_state={row['drug_state']}"] if row["drug_state"] else []
         targets, source = concepts.find(row["concept_id"]) if row["concept_id"] != NIL else ([0], 0)
         section = _TERMS["sections"].get(row["section"])
         for target in targets:
@@ -362,8 +385,8 @@ def note_nlp_rows(records: Iterable[Record], concepts: OmopConcepts) -> Iterator
                 "note_nlp_source_concept_id": source,
                 **system,
                 "term_exists": "Y" if exists else "N",
-                "term_temporal": "past" if "historical" in flags else "present" if exists else None,
-                "term_modifiers": ",".join(text for flag, text in _TERMS["modifiers"].items() if flag in flags) or None,
+                "term_temporal": "past" if is_past else "present" if exists else None,
+                "term_modifiers": ",".join(modifiers) or None,
             }
 
 

@@ -166,6 +166,7 @@ def _values(mark: _Mark, link: Record | None) -> dict[str, Any]:
         "Mention": mark.entity["text"],
         "Label": display_label(label) if label else "",
         "Assertion": mark.flags,
+        "Drug": ", ".join(filter(None, (mark.entity.get(name) for name in ("drug_state", "dosage", "value")))),
         "Section": mark.entity.get("section") or "",
         "Concept": True,
         "Codes": _codes(given),

@@ -13,6 +13,7 @@ from ..pipeline.attributes import (
     get_abbreviation_occurrences,
     get_assertion,
     get_concepts,
+    get_drug,
     get_kb_ents,
     get_links,
     get_section,
@@ -129,6 +130,7 @@ def _entity(
     pieces: Mapping[tuple[int, int, str], Sequence[tuple[int, int]]],
 ) -> Record:
     start, end, label = mention.start_char, mention.end_char, mention.label_
+    drug = get_drug(mention)
     entity: Record = {
         "start": start,
         "end": end,
@@ -136,6 +138,9 @@ def _entity(
         "label": label,
         "snippet": snippet(text, start, end),
         "assertion": list(get_assertion(mention)),
+        "drug_state": drug.state or None,
+        "dosage": drug.dosage or None,
+        "value": drug.value or None,
         "section": get_section(mention),
         "kb_id": mention.kb_id_,
         "kb_ents": [

@@ -1,13 +1,19 @@
-"""`assertion_detector`: flag mentions that are negated, uncertain, of the family, historical or hypothetical."""
+"""`assertion_detector`: flag mentions that are negated, uncertain, of the family, historical or hypothetical.
+
+In notes, drugs also get a state, such as stopped.
+"""
 
 import re
 from bisect import bisect_right
 from copy import deepcopy
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
+from ..kb.ids import curie_of
+from ..kb.semantic_types import DRUG as OF_DRUG
+from ..kb.semantic_types import kind_of
 from ..text.notes.assertion import (
     ANY,
     CHRONIC,
@@ -22,14 +28,16 @@ from ..text.notes.assertion import (
     read_cues,
     scope_bounds,
 )
-from ..text.notes.sections import find_sections, flag_at
-from .attributes import ASSERTION, get_sections, has_sections
+from ..text.notes.drugs import Drug, drug_reader_of
+from ..text.notes.sections import find_sections, flag_at, section_at
+from .attributes import ASSERTION, DRUG, get_sections, has_sections
 from .base import MentionComponent
 from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
 
 Cues = Dict[str, Dict[str, List[str]]]
 Flags = Tuple[str, ...]
+Found = Tuple[Flags, Drug]
 
 # the keys of negspaCy's termsets, which pipelines of version 1.0.0 have
 _TERMSET = {"preceding_negations": "before", "following_negations": "after"}
@@ -44,8 +52,9 @@ class AssertionDetector(MentionComponent):
     component after the one that finds the mentions.
 
     The sentences are those of the document. If no component has found any, spaCy's rules of the `sentencizer` do. So
-    are the sections; without `note_sections`, the component finds them itself. With it, the document is a note, and a
-    chronic disease of the past is present.
+    are the sections; without `note_sections`, the component finds them itself. With it, the document is a note: a
+    chronic disease of the past is present, and `span._.drug` has the state of a drug, its dosage, or the value of the
+    laboratory; see `Drug`. What is a drug is told by the label of the mention, or by the prefix of its id.
 
     Args:
         nlp: The pipeline.
@@ -96,8 +105,9 @@ class AssertionDetector(MentionComponent):
             self._matcher = matcher_of(self.vocab.lang) if self._cues is None else CueMatcher(self._cues)
         return self._matcher
 
-    def find(self, doc: Doc) -> List[Flags]:
-        mentions = [(mention.start_char, mention.end_char) for mention in mentions_of(doc, self.spans_key)]
+    def find(self, doc: Doc) -> List[Found]:
+        spans = mentions_of(doc, self.spans_key)
+        mentions = [(span.start_char, span.end_char) for span in spans]
         if not mentions:
             return []
         text = doc.text
@@ -111,15 +121,33 @@ class AssertionDetector(MentionComponent):
         of_scope: Dict[int, List[int]] = {}
         for number, (start, _) in enumerate(mentions):
             of_scope.setdefault(bisect_right(bounds, start) - 1, []).append(number)
-        found: Dict[int, Flags] = {}
+        found: Dict[int, Found] = {}
+        reader = drug_reader_of(self.vocab.lang) if is_note else None
         for first, numbers in of_scope.items():
-            spans, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
+            places, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
             flag = flag_at(sections, bounds[first], self.vocab.lang)
-            found.update(zip(numbers, self.matcher.flags_of(text, scope, spans, flag, in_note=is_note)))
+            flags = dict(zip(numbers, self.matcher.flags_of(text, scope, places, flag, in_note=is_note)))
+            found.update((number, (of_one, Drug())) for number, of_one in flags.items())
+            drugs = [number for number in numbers if reader and _is_drug(spans[number])]
+            if reader and drugs:
+                section = section_at(sections, bounds[first])
+                label, given = section.label if section else "", [flags[number] for number in drugs]
+                read = reader.read(text, scope, [mentions[number] for number in drugs], label, given)
+                found.update((number, (flags[number], drug)) for number, drug in zip(drugs, read))
         return [found[number] for number in range(len(mentions))]
 
+    def annotate(self, doc: Doc, found: Sequence[Found]) -> None:
+        super().annotate(doc, [flags for flags, _ in found])
+        for mention, (_, drug) in zip(mentions_of(doc, self.spans_key), found):
+            if any(drug) or any(DRUG.get(mention)):
+                DRUG.set(mention, drug)
 
-add_factory(AssertionDetector, assigns=["span._.assertion"], requires=["doc.ents"])
+
+def _is_drug(mention: Span) -> bool:
+    return kind_of([mention.label_], curie_of(mention.kb_id_).partition(":")[0]) == OF_DRUG
+
+
+add_factory(AssertionDetector, assigns=["span._.assertion", "span._.drug"], requires=["doc.ents"])
 
 
 def default_cues(language: str = "en") -> Cues:

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Seque
 from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import AbbreviationOccurrence
+from ..text.notes.drugs import Drug
 from ..text.notes.sections import Section
 from ..types import Alternative, DocumentConcept, Link
 
@@ -36,6 +37,7 @@ def register() -> None:
             "long_form": (get_long_form, set_long_form),
             "matched_name": (get_matched_name, set_matched_name),
             "assertion": (get_assertion, set_assertion),
+            "drug": (get_drug, set_drug),
             "composite_splits": (get_composite_splits, set_composite_splits),
             "corrections": (get_corrections, set_corrections),
             "kb_ents": (get_kb_ents, set_kb_ents),
@@ -254,6 +256,10 @@ get_corrections, set_corrections = CORRECTIONS.get, CORRECTIONS.set
 # the flags of a mention, such as "negated"; empty if it has none, or if nothing has looked for them
 ASSERTION: Attribute[Tuple[str, ...]] = Attribute("assertion", tuple)
 get_assertion, set_assertion = ASSERTION.get, ASSERTION.set
+
+# what a note says of a drug or of a value of the laboratory; empty for other mentions, or if nothing has looked for it
+DRUG: Attribute[Drug] = Attribute("drug", lambda values: Drug(*values))
+get_drug, set_drug = DRUG.get, DRUG.set
 
 # the sections of a note, in order
 SECTIONS: Attribute[List[Section]] = Attribute("sections", lambda rows: list(map(Section._make, rows)), _lists)

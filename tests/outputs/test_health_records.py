@@ -10,6 +10,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.health_records import COLUMNS, note_id_of
 from spacy_sapbert.outputs.writers import write_records
 from spacy_sapbert.runs.link_files import link_files
+from spacy_sapbert.text.notes.drugs import NO_MEDICATION
 
 from ..cases import cases
 
@@ -89,6 +90,9 @@ def test_rows_of_note_nlp(write, concepts):
         ["5", "12", "0", "43", "BRCA1", "0", "0", "N", "", "certainty=uncertain"],
         ["6", "12", "0", "18", "mother", "0", "0", "Y", "present", ""],
     ]
+    stopped = {**ENTITIES["aspirin"], "assertion": [], "drug_state": "stopped"}
+    (row,) = csv.DictReader(write("csv", record(stopped, doc_id="12"), concepts=concepts).splitlines())
+    assert (row["term_exists"], row["term_temporal"], row["term_modifiers"]) == ("Y", "past", "drug_state=stopped")
     assert {len(row[3]) for row in rows} == {250}
 
 
@@ -167,6 +171,49 @@ def test_the_state_of_a_statement(bundle, flags, label, section, wanted):
     verified = resource.get("verificationStatus", {}).get("coding", [{}])[0].get("code")
     active = resource.get("clinicalStatus", {}).get("coding", [{}])[0].get("code")
     assert (resource["resourceType"], verified or resource["status"], active) == wanted
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "wanted"),
+    [
+        ("active", [], "active"),
+        ("stopped", [], "stopped"),
+        ("stopped", ["negated"], "not-taken"),
+        ("on-hold", [], "on-hold"),
+        ("completed", ["historical"], "completed"),
+        ("planned", [], "intended"),
+        ("unknown", ["uncertain"], "unknown"),
+    ],
+)
+def test_the_state_of_a_drug_is_the_status_of_its_statement(bundle, state, flags, wanted):
+    drug = {**entity("Aspirin", "D001241", "Chemical", flags), "drug_state": state, "dosage": "81 mg", "value": None}
+    _, resource, _ = bundle(record(drug))
+    assert (resource["resourceType"], resource["status"]) == ("MedicationStatement", wanted)
+    assert resource["dosage"] == [{"text": "81 mg"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("9.1", {"valueQuantity": {"value": 9.1}}),
+        ("<0.5 mg/dL", {"valueQuantity": {"value": 0.5, "comparator": "<", "unit": "mg/dL"}}),
+        ("9.1 (H)", {"valueString": "9.1 (H)"}),
+    ],
+)
+def test_a_value_of_the_laboratory_is_an_observation(bundle, value, wanted):
+    measured = {**entity("Aspirin", "D001241", "Chemical"), "drug_state": NO_MEDICATION, "dosage": None, "value": value}
+    _, resource, _ = bundle(record(measured))
+    assert resource["resourceType"] == "Observation"
+    assert {key: given for key, given in resource.items() if key.startswith("value")} == wanted
+
+
+def test_a_substance_that_is_no_drug_and_an_allergy_are_no_medications(bundle):
+    other = {"dosage": None, "value": None}
+    substance = {**entity("Aspirin", "D001241", "Chemical"), "drug_state": NO_MEDICATION, **other}
+    allergy = {**entity("Aspirin", "D001241", "Chemical"), "drug_state": "allergy", **other}
+    with pytest.warns(UserWarning, match=r"W512.*no drugs"):
+        kinds = [resource["resourceType"] for resource in bundle(record(substance, allergy))]
+    assert kinds == ["DocumentReference", "AllergyIntolerance", "Provenance"]
 
 
 @pytest.mark.parametrize("flags", [["hypothetical"], ["family", "negated"]])

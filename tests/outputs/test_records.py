@@ -8,7 +8,8 @@ from spacy.tokens import Span
 
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.outputs.records import doc_record
-from spacy_sapbert.pipeline.attributes import set_assertion, set_concepts, set_links
+from spacy_sapbert.pipeline.attributes import set_assertion, set_concepts, set_drug, set_links
+from spacy_sapbert.text.notes.drugs import Drug
 from spacy_sapbert.text.snippets import REACH, part_offsets, snippet
 from spacy_sapbert.types import Alternative, Document, DocumentConcept, Link, Mention
 
@@ -67,6 +68,7 @@ def test_record_of_a_document(small_kb):
     why = {"tie": "why", "reasons": ("instead of D003080", "words 90%")}
     set_links(doc.ents[0], [Link("cold", "D003139", 1.0, "cold", probability=0.75, runner_up=other, **why)])
     set_assertion(doc.ents[0], ["negated", "family"])
+    set_drug(doc.ents[0], Drug("stopped", "5 mg"))
     set_concepts(doc, [DocumentConcept("D001241", 0.5, "Aspirin", (doc[:1],), (("prior", 1.5),))])
     record = doc_record(doc, doc.ents, small_kb, document=Document("7", doc.text, (), "A", {"year": 1}))
     runner_up = {"concept_id": "D003080", "name": "cold", "preferred_name": "cold", "score": 0.5, "probability": 0.25}
@@ -77,7 +79,8 @@ def test_record_of_a_document(small_kb):
     }  # fmt: skip
     entity = {
         "start": 2, "end": 6, "text": "cold", "label": "Disease", "snippet": "A [cold] day",
-        "assertion": ["negated", "family"], "section": None, "kb_id": "D003139", "kb_ents": [], "links": [link],
+        "assertion": ["negated", "family"], "drug_state": "stopped", "dosage": "5 mg", "value": None, "section": None,
+        "kb_id": "D003139", "kb_ents": [], "links": [link],
     }  # fmt: skip
     concept = {
         "id": "D001241", "score": 0.5, "name": "Aspirin",

@@ -38,6 +38,8 @@ Cues = Mapping[str, Mapping[str, Sequence[str]]]
 Flags = tuple[str, ...]
 Span = tuple[int, int]
 _Entries = tuple[tuple[str, str], ...]
+Items = Sequence[int | _Entries | None]
+"""The cues of a text, the numbers of its mentions, and its other words (None), in order."""
 
 _WORDS = re.compile(
     r"(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|aujourd)(?='[^\W\d_])"  # "n'est" of French is two words, "don't" is one
@@ -103,10 +105,8 @@ class CueMatcher:
             flag: The flag of the section, if it has any.
             in_note: Whether the sentence is part of a note. In a note, a chronic disease of the past is present.
         """
-        words, numbers = _masked(text, scope, mentions)
-        words = [self._same.get(word, word) for word in words]
+        items, numbers = self.items(text, scope, mentions)
         found: list[set[str]] = [set() for _ in mentions]
-        items = list(self._items(words))
         if flag:
             _add_of_section(flag, items, found)
         _sweep(items, BEFORE, found)
@@ -115,6 +115,11 @@ class CueMatcher:
             self._joined(found[number] | _of_prefix(text, span), in_note and self.is_chronic(text[slice(*span)]))
             for number, span in zip(numbers, mentions, strict=True)
         ]
+
+    def items(self, text: str, scope: Span, mentions: Sequence[Span]) -> tuple[Items, list[int]]:
+        """Return the items of a sentence, and the number of each mention, which mentions that overlap share."""
+        words, numbers = _masked(text, scope, mentions)
+        return list(self._items([self._same.get(word, word) for word in words])), numbers
 
     def _items(self, words: Sequence[str]) -> Iterator[int | _Entries | None]:
         """Yield the cues, numbers of mentions and other words (None) in order. The longest cue at a word wins."""
@@ -280,7 +285,15 @@ def read_cues(language: str) -> dict[str, dict[str, list[str]]]:
         SapbertError: E125 there are no cues of this language.
     """
     check_language(language)
-    text = (_FOLDER / f"{language}_cues.txt").read_text(encoding="utf-8").replace("\\\n", "")
+    cues = read_cue_file(_FOLDER / f"{language}_cues.txt")
+    chronic = cues[CHRONIC]
+    chronic[ANY] = chronic.pop(CHRONIC)
+    return cues
+
+
+def read_cue_file(path: Path) -> dict[str, dict[str, list[str]]]:
+    """Return the phrases of a file: {flag: {direction: phrases}}. README.md tells how it is read."""
+    text = path.read_text(encoding="utf-8").replace("\\\n", "")
     classes: dict[str, str] = {}
     cues: dict[str, dict[str, list[str]]] = {}
     phrases: list[str] = []
@@ -298,8 +311,6 @@ def read_cues(language: str) -> dict[str, dict[str, list[str]]]:
         elif line and not line.startswith("# "):
             for cue in line.split(";"):
                 phrases += _alternatives(_with_classes(cue, classes))
-    chronic = cues[CHRONIC]
-    chronic[ANY] = chronic.pop(CHRONIC)
     return cues
 
 
