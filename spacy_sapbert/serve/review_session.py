@@ -13,7 +13,17 @@ from ..kb.search import search_names
 from ..outputs.pages import LabelColors, display_label, display_type
 from ..review.corrections import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, Decision, ProposedLink
 from ..review.corrections_file import CorrectionsFile
-from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
+from ..review.queue import (
+    COVERED,
+    OFTEN,
+    SHARES,
+    Group,
+    Record,
+    ReviewMention,
+    ReviewQueue,
+    by_expected_errors,
+    review_mentions,
+)
 from ..runs.document_linker import LinkingPipeline
 from ..text.snippets import snippet
 from .page import concept_card, references
@@ -135,7 +145,7 @@ class ReviewSession:
         """Return the number of the next mention whose text no other machine shows."""
         left_out = set(left_out)
         while (number := self.queue.next(left_out)) is not None:
-            if self.file.claim(self.queue.mentions[number].text_key, window, LEASE):
+            if self.file.claim(self.queue.key(number), window, LEASE):
                 break
             left_out.update(self.queue.group(number))
         return number
@@ -266,7 +276,7 @@ class ReviewSession:
             "snippets": [self._example(other) for other in group if other != number][:EXAMPLES],
             "links": [self._link(link) for link in mention.entity["links"]],
             "candidates": self._alternatives(mention),
-            "doubts": mention.doubts,
+            "doubts": [kind for kind in mention.doubts if SHARES[kind] >= OFTEN],
             "decision": self._decision(mention.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
             **self._pieces(mention.link, number),
