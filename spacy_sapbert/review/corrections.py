@@ -236,7 +236,7 @@ class Decisions:
         if correction.scope != OCCURRENCE and columns.written:
             after = len(correction.text) - columns.ends[-1]
             phrase = _Phrase(text_key(correction.text), columns.starts[0], after, correction.label)
-            key, _, adjectives = inflections(correction.text, self._rules)
+            key, adjectives, _ = inflections(correction.text, self._rules)
             for form in (key, *adjectives):
                 self._phrases.setdefault(form, {})[phrase] = form != key
             self._starts.add(same_start(correction.text, self._rules))

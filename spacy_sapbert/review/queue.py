@@ -37,9 +37,7 @@ CASE = "the name is in capitals"
 OTHER_WORDS = "other words than the name"
 NEAR = "another concept is nearly as probable"
 WRONG_ELSEWHERE = "another text with this link was wrong"
-SHARES: Mapping[str, float] = MappingProxyType(
-    {SHORT_FORM: 0.5, WRONG_ELSEWHERE: 0.5, CASE: 0.2, OTHER_WORDS: 0.2, NEAR: 0.2, GENERAL: 0.1}
-)
+SHARES: Mapping[str, float] = MappingProxyType({SHORT_FORM: 0.5, CASE: 0.2, OTHER_WORDS: 0.2, NEAR: 0.2, GENERAL: 0.1})
 """The share of each kind that is wrong, apart from what the probability says.
 
 Chosen on training and development documents of NCBI Disease, BC5CDR (diseases and chemicals), NLM-Gene and on notes.
@@ -48,8 +46,8 @@ OFTEN = 0.2
 """A kind with a smaller share is not shown to the reviewer."""
 IMPROBABLE = 3
 """Links with probabilities from 0.5 to 0.9 are wrong about so many times as often as these say."""
-TRUST = 0.5
-"""What remains of the doubt where other texts with the same link were right."""
+ELSEWHERE = 0.5
+"""The share of what is doubtful or not where decisions about other texts with the same link say the contrary."""
 NEAR_PROBABILITY = 0.2
 USUAL = 0.2
 """With a greater share of short forms among the texts of a label, they are its usual names, such as gene symbols."""
@@ -61,7 +59,7 @@ class ReviewMention(NamedTuple):
     Attributes:
         best: The linked concepts. If there are none, the best candidate, if any.
         doubts: The kinds of links that are wrong more often than their probability says, see `doubts`.
-        is_trusted: Whether more of the other texts with this link were right than wrong.
+        elsewhere: How many other texts with this link were right, less those that were wrong.
     """
 
     doc_id: str
@@ -69,7 +67,12 @@ class ReviewMention(NamedTuple):
     entity: Record
     best: tuple[str, ...]
     doubts: tuple[str, ...] = ()
-    is_trusted: bool = False
+    elsewhere: int = 0
+
+    @property
+    def often_wrong(self) -> list[str]:
+        """Its doubts, without those that are seldom justified."""
+        return [kind for kind in self.doubts if SHARES[kind] >= OFTEN] + [WRONG_ELSEWHERE] * (self.elsewhere < 0)
 
 
 def review_mentions(record: Record) -> Iterator[ReviewMention]:
@@ -141,8 +144,8 @@ def doubt(mention: ReviewMention) -> float:
     """Return an estimate of the probability that a link is wrong, from 0 to 1, with the kinds of doubt."""
     is_calibrated = mention.link.concept_ids and mention.link.probability is not None
     right = (1 - improbability(mention)) ** (IMPROBABLE if is_calibrated else 1)
-    wrong = 1 - right * math.prod(1 - SHARES[kind] for kind in mention.doubts)
-    return wrong * (TRUST if mention.is_trusted else 1)
+    right *= math.prod(1 - SHARES[kind] for kind in mention.doubts) * (ELSEWHERE if mention.elsewhere < 0 else 1)
+    return (1 - right) * (ELSEWHERE if mention.elsewhere > 0 else 1)
 
 
 def by_expected_errors(group: Group) -> float:
@@ -202,17 +205,17 @@ class ReviewQueue:
         self._labels: dict[str, set[str]] = {}
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, mention in enumerate(self.mentions):
-            for form in self._forms(mention.link.text):
-                self._numbers.setdefault(form, []).append(number)
             key = self.key(number)
+            for form in {key, text_key(mention.link.text)}:
+                self._numbers.setdefault(form, []).append(number)
             self._labels.setdefault(key, set()).add(mention.link.label)
             self._of_document.setdefault(mention.link.document, []).append(number)
             groups.setdefault((key, mention.link.label, mention.best), []).append(number)
         self._groups = list(groups.values())
         self._group_of = {number: numbers for numbers in self._groups for number in numbers}
         self._rank = order
-        self._verdicts: dict[tuple[str, ...], int] = {}
-        self._order = self._ranked()
+        self._sums: Counter[tuple[str, ...]] = Counter()
+        self._rank_groups()
         self._corrections: dict[int, Correction] = {}
         self._corpora: Mapping[str, Collection[str]] = {}
         self.decisions = Decisions([], {})
@@ -228,10 +231,8 @@ class ReviewQueue:
             if number not in after
         ]
         changed = {form for correction in differing for form in self._forms(correction.text)}
-        additions = (*self._corrections.values(), *corrections.values())
-        added = {correction.text for correction in additions if correction.action == ADD}
-        added = {text for text in added if not changed.isdisjoint(self._forms(text))}
-        documents = self._with_one_of(added)
+        added = {one.text for one in (*self._corrections.values(), *corrections.values()) if one.action == ADD}
+        documents = self._with_one_of({text for text in added if not changed.isdisjoint(self._forms(text))})
         if corpora != self._corpora:  # corrections can hold in other documents now
             changed, documents = set(self._numbers), set(self._texts)
         self._corrections, self._corpora = dict(corrections), corpora
@@ -292,41 +293,36 @@ class ReviewQueue:
         return Progress(len(self._decided), len(self.mentions), len(open_groups))
 
     def _forms(self, text: str) -> set[str]:
-        """Return what a text has in common with those that a correction can decide with it."""
+        """Return what a text has in common with those that its correction can decide."""
         forms = inflections(text, self._rules)
         return {text_key(text), forms.key, *forms.derived}
 
     def _with_one_of(self, texts: Collection[str]) -> set[str]:
         """Return the keys of the documents that can contain one of these texts or an inflection of it."""
-        if not texts:
-            return set()
         starts = [same_start(text, self._rules) for text in texts]
-        folded = ((document, plain(text).casefold()) for document, text in self._texts.items())
+        folded = ((document, plain(text).casefold()) for document, text in self._texts.items() if starts)
         return {document for document, text in folded if any(start in text for start in starts)}
 
     def _learn(self) -> None:
-        """Rank the groups again if it changed whether more texts with some link were right than wrong."""
-        verdicts: dict[tuple[str, ...], dict[str, int]] = {}
-        for number, decision in self._decided.items():
-            ids = self.mentions[number].link.concept_ids
-            if ids and decision is not COVERED:
-                is_right = set(decision.concept_ids or ()) == set(ids)
-                verdicts.setdefault(ids, {})[self.key(number)] = 1 if is_right else -1
-        signs = {ids: sum(by_text.values()) for ids, by_text in verdicts.items()}
-        if signs != self._verdicts and self._rank is by_expected_errors:
-            for number, mention in enumerate(self.mentions):
-                sign = signs.get(mention.link.concept_ids, 0)
-                kinds = tuple(kind for kind in mention.doubts if kind != WRONG_ELSEWHERE)
-                kinds += (WRONG_ELSEWHERE,) if sign < 0 else ()
-                self.mentions[number] = mention._replace(doubts=kinds, is_trusted=sign > 0)
-            self._verdicts, self._order = signs, self._ranked()
+        """Rank the groups again if decisions about other texts with the same links changed."""
+        by_text = {
+            (ids, self.key(number)): 1 if set(decision.concept_ids or ()) == set(ids) else -1
+            for number, decision in self._decided.items()
+            if decision is not COVERED and (ids := self.mentions[number].link.concept_ids)
+        }
+        sums = Counter[tuple[str, ...]]()
+        for (ids, _), verdict in by_text.items():
+            sums[ids] += verdict
+        if sums != self._sums:
+            self._sums = sums
+            self.mentions = [mention._replace(elsewhere=sums[mention.link.concept_ids]) for mention in self.mentions]
+            self._rank_groups()
 
-    def _ranked(self) -> list[int]:
-        """Return the numbers of the mentions in order."""
-        if self._rank is by_document:
-            return list(range(len(self.mentions)))
-        ranks = [self._rank([self.mentions[number] for number in numbers]) for numbers in self._groups]
-        return [number for _, group in sorted(zip(ranks, self._groups, strict=True)) for number in group]
+    def _rank_groups(self) -> None:
+        ranked = sorted(self._groups, key=lambda group: self._rank([self.mentions[number] for number in group]))
+        self._order = (
+            list(range(len(self.mentions))) if self._rank is by_document else list(chain.from_iterable(ranked))
+        )
 
     def _decide(self, number: int) -> None:
         link = self.mentions[number].link

@@ -13,17 +13,7 @@ from ..kb.search import search_names
 from ..outputs.pages import LabelColors, display_label, display_type
 from ..review.corrections import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, Decision, ProposedLink
 from ..review.corrections_file import CorrectionsFile
-from ..review.queue import (
-    COVERED,
-    OFTEN,
-    SHARES,
-    Group,
-    Record,
-    ReviewMention,
-    ReviewQueue,
-    by_expected_errors,
-    review_mentions,
-)
+from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
 from ..runs.document_linker import LinkingPipeline
 from ..text.snippets import snippet
 from .page import concept_card, references
@@ -276,7 +266,7 @@ class ReviewSession:
             "snippets": [self._example(other) for other in group if other != number][:EXAMPLES],
             "links": [self._link(link) for link in mention.entity["links"]],
             "candidates": self._alternatives(mention),
-            "doubts": [kind for kind in mention.doubts if SHARES[kind] >= OFTEN],
+            "doubts": mention.often_wrong,
             "decision": self._decision(mention.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
             **self._pieces(mention.link, number),

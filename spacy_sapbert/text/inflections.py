@@ -26,18 +26,13 @@ class Inflections(NamedTuple):
     Attributes:
         key: What a text, its plural and its spellings with a hyphen or a blank have in common. A short form keeps its
             case, and has a plural only.
-        nouns: The keys of the nouns with the stem of its adjective. They may be no words, as those of adjectives.
-        adjectives: The keys of the adjectives with the stem of its noun.
+        adjectives: The keys of the adjectives with the stem of its noun. They may be no words.
+        derived: These, and the keys of the nouns with the stem of its adjective.
     """
 
     key: str
-    nouns: frozenset[str] = frozenset()
     adjectives: frozenset[str] = frozenset()
-
-    @property
-    def derived(self) -> frozenset[str]:
-        """The keys of both."""
-        return self.nouns | self.adjectives
+    derived: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -49,7 +44,7 @@ def inflections(text: str, rules: LanguageRules = ENGLISH) -> Inflections:
         return Inflections(key)
     forms = (_derived(words[-1].lower(), endings) for endings in _endings(rules.code))
     nouns, adjectives = (frozenset(inflection_key([*words[:-1], form], rules) for form in kind) for kind in forms)
-    return Inflections(key, nouns - {key}, adjectives - {key})
+    return Inflections(key, adjectives - {key}, (adjectives | nouns) - {key})
 
 
 def inflection_key(words: Sequence[str], rules: LanguageRules = ENGLISH) -> str:

@@ -81,7 +81,7 @@ def test_decisions_about_other_texts_with_the_same_link(mention):
     queue.update({1: decide(0, "accept"), 2: decide(2, "reject")}, {})
     doubts = [doubt(queue.mentions[number]) for number in (3, 4, 1)]
     assert doubts == [pytest.approx(one) for one in (1 - 0.9**3 * 0.5, 1 - 0.9**3, (1 - 0.9**3) * 0.5)]
-    assert queue.mentions[3].doubts == (WRONG_ELSEWHERE,)
+    assert [queue.mentions[number].often_wrong for number in (3, 1)] == [[WRONG_ELSEWHERE], []]
     assert [queue.next(), queue.next([3]), queue.next([3, 4])] == [3, 4, 1]
     queue.update({}, {})
-    assert queue.mentions[3].doubts == ()
+    assert queue.mentions[3].often_wrong == []
