@@ -21,11 +21,12 @@ from ..outputs.records import LinkedDocument
 from ..pipeline.attributes import get_links
 from ..pipeline.corrections import read_decisions
 from ..pipeline.factories import EXTERNAL, LINKER, MATCHER
-from ..review.corrections import CORPUS, OCCURRENCE, REJECT, Correction, Decision, document_key, text_key
+from ..review.corrections import CORPUS, OCCURRENCE, REJECT, Correction, Decision, document_key
 from ..review.corrections_file import CorrectionsFile
 from ..review.export import ReviewedDocument, general_decisions, name_rows, reviewed
 from ..review.queue import COVERED
 from ..runs.document_linker import LinkingPipeline, LinkSettings
+from ..text.inflections import inflections
 from ..training.ranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document, Mention
@@ -172,7 +173,7 @@ def _decided_texts(
     for document, decided, _ in documents:
         key = document_key(document.text)
         for start, end, _ in decided:
-            text = text_key(document.text[start:end])
+            text = inflections(document.text[start:end]).key
             yield from ((within, text) for within in (None, key, *corpora.get(key, ())))
 
 
@@ -182,7 +183,7 @@ def _holds_in(
     """Return whether a correction holds for one of the decided texts."""
     document = correction.document
     within = {OCCURRENCE: [document], CORPUS: [document, *corpora.get(document, ())]}.get(correction.scope, [None])
-    return any((place, text_key(correction.text)) in decided for place in within)
+    return any((place, inflections(correction.text).key) in decided for place in within)
 
 
 def _links(linked: LinkedDocument) -> Links:
@@ -207,7 +208,7 @@ def _compared(
                 text[start:end],
                 decision.correction.action if decision.correction else REJECT,
                 ids,
-                (None, text_key(text[start:end])) not in known,
+                (None, inflections(text[start:end]).key) not in known,
                 _is_obeyed(decision, before.get((start, end)), kb),
                 _is_obeyed(decision, after.get((start, end)), kb),
             )

@@ -148,21 +148,24 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         return doc
 
     def _corrected(self, doc: Doc, spans: List[Span]) -> Tuple[List[Span], List[Span]]:
-        """Return the spans without texts that are no mentions, and the mentions that were added."""
+        """Return the spans without texts that are no mentions, and the mentions that were added.
+
+        Inflections of an added text are among the spans, since a longer mention takes precedence over them.
+        """
         from ..review.corrections import document_key
 
         text = doc.text
-        decisions, key = self._decided(self.kb), document_key(text)
+        decisions, key = self._decided(self.kb, self._rules), document_key(text)
         decided = [decisions.of(key, span.start_char, span.end_char, span.text, span.label_) for span in spans]
         kept = [span for span, decision in zip(spans, decided) if not decision.is_no_mention]
         # a mention that is known keeps what is known of it, unless the correction has another label
         known = {(span.start, span.end): span for span in (*kept, *(doc.ents if self.spans_key is None else ()))}
-        added = []
+        added: List[Span] = []
         for one in decisions.added(key, text):
             span = doc.char_span(one.start, one.end, label=one.label or "CONCEPT", alignment_mode="expand")
             if span is not None:
                 same = known.get((span.start, span.end), span)
-                added.append(same if one.label in ("", same.label_) else span)
+                (kept if one.is_inflected else added).append(same if one.label in ("", same.label_) else span)
         return kept, added
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Mapping, Optional, Set, Tuple
 from ..errors import Warnings
 from ..files.postgres import check_address
 from ..store.artifact import Artifact, ArtifactWriter
+from ..text.languages import ENGLISH, LanguageRules
 from ..types import Candidate, LinkedPart
 
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ CERTAIN = 1.0  # the score of a concept that a person chose
 Parts = Tuple[LinkedPart, ...]
 
 
-def read_decisions(path: str, kb: "KnowledgeBase") -> "Decisions":
+def read_decisions(path: str, kb: "KnowledgeBase", rules: LanguageRules = ENGLISH) -> "Decisions":
     """Read what corrections decide. W417 reports concepts that a vocabulary lacks.
 
     Args:
         path: The file, or the address of a database.
         kb: The vocabulary.
+        rules: The rules of the language.
     """
     from ..review.corrections_file import open_corrections
 
@@ -35,7 +37,7 @@ def read_decisions(path: str, kb: "KnowledgeBase") -> "Decisions":
     if unknown:
         message = Warnings.W417.format(path=path, unknown=len(unknown), total=len(ids), first=unknown[0])
         warnings.warn(message, stacklevel=2)
-    return file.decisions()
+    return file.decisions(rules)
 
 
 class CorrectedComponent:
@@ -57,11 +59,11 @@ class CorrectedComponent:
     def _obey(self, corrections: Optional[str]) -> None:
         self._obeyed, self._decisions = corrections, None
 
-    def _decided(self, kb: "KnowledgeBase") -> "Decisions":
+    def _decided(self, kb: "KnowledgeBase", rules: LanguageRules) -> "Decisions":
         """Return what the corrections decide. They are read once."""
         if self._decisions is None:
             assert self._obeyed is not None
-            self._decisions = read_decisions(self._obeyed, kb)
+            self._decisions = read_decisions(self._obeyed, kb, rules)
         return self._decisions
 
     def _save_corrections(self, artifacts: ArtifactWriter) -> None:

@@ -210,7 +210,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..review.corrections import document_key
 
         kb = self.linker.kb
-        decisions, key = self._decided(kb), document_key(doc.text)
+        decisions, key = self._decided(kb, self._language), document_key(doc.text)
         return [
             corrected(parts, span.text, decisions.of(key, span.start_char, span.end_char, span.text, span.label_), kb)
             for span, parts in zip(mentions_of(doc, self.spans_key), linked)

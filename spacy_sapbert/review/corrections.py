@@ -8,13 +8,18 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..settings_block import check_rules
-from ..text.words import is_acronym, read_words
+from ..text.inflections import SAME_START, inflection_key, inflections, same_start
+from ..text.languages import ENGLISH, LanguageRules
+from ..text.words import Words, is_acronym, is_general, read_words
 
 ACCEPT, REPLACE, REJECT, NO_MENTION, ADD = ACTIONS = ("accept", "replace", "reject", "no_mention", "add")
 OCCURRENCE, CORPUS, EVERYWHERE = SCOPES = ("occurrence", "corpus", "everywhere")
 """Where a correction holds, the narrowest first: this place, this text in the documents of the corpus, or this text."""
 _DECIDING = frozenset({ACCEPT, REPLACE, ADD})
 _KEY_LENGTH = 32  # hexadecimal digits
+_SAME, _INFLECTED, _DERIVED = range(3)  # how a text is like that of a correction
+_LONG = 10  # letters of an adjective that is marked although it is a word of general language
+_BETWEEN = " \t\n-"  # the signs between the words of an inflection
 
 
 class Correction(NamedTuple):
@@ -118,17 +123,28 @@ class Decision(NamedTuple):
 
 
 class Added(NamedTuple):
-    """A mention that was missed. The label is empty if nobody gave one."""
+    """A mention that was missed.
+
+    Attributes:
+        label: The label; empty if nobody gave one.
+        is_inflected: Whether the text itself was not added, but an inflection of it. Then every other mention that it
+            overlaps takes precedence: "allergic rhinitis" is one mention, where "allergy" was added.
+    """
 
     start: int
     end: int
     label: str
+    is_inflected: bool = False
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Return whether it overlaps another mention. One at the same place is no other."""
+        return self.start < end and start < self.end and (self.start, self.end) != (start, end)
 
 
 class _Phrase(NamedTuple):
-    """An added text, as words in lower case, with the number of characters before and after them."""
+    """An added text, see `text_key`, with the number of characters before and after its words."""
 
-    words: tuple[str, ...]
+    key: str
     before: int
     after: int
     label: str
@@ -138,23 +154,32 @@ class Decisions:
     """Finds what holds for a mention.
 
     A narrower scope takes precedence over a wider one, and a later correction over an earlier one. Several rejections
-    add up, until the same concept is accepted or chosen in the same scope.
+    add up, until the same concept is accepted or chosen in the same scope. A correction also holds for inflections of
+    its text (see `text.inflections`), unless another one is about their own text.
 
     Args:
         corrections: The corrections, in the order in which they were made.
         corpora: The corpora that each document is in, by its key. A correction for a corpus holds in all documents that
             share a corpus with its own.
+        rules: The rules of the language, for inflections.
     """
 
-    def __init__(self, corrections: Iterable[Correction], corpora: Mapping[str, Collection[str]]) -> None:
-        self._corpora = corpora
+    def __init__(
+        self,
+        corrections: Iterable[Correction],
+        corpora: Mapping[str, Collection[str]],
+        rules: LanguageRules = ENGLISH,
+    ) -> None:
+        self._corpora, self._rules = corpora, rules
         self._by_place: dict[tuple[object, ...], list[Correction]] = {}
         self._added: dict[str, list[Correction]] = {}
-        self._phrases: dict[str, dict[_Phrase, None]] = {}
+        self._phrases: dict[str, dict[_Phrase, bool]] = {}  # and whether the key is that of a derived word
+        self._starts: set[str] = set()
+        self._longest = 0
         for correction in corrections:
             for place in self._places_of(correction):
-                key = correction.scope, place, text_key(correction.text)
-                self._by_place.setdefault(key, []).append(correction)
+                for form in self._forms_of(correction):
+                    self._by_place.setdefault((correction.scope, place, *form), []).append(correction)
             if correction.action == ADD:
                 self._added.setdefault(correction.document, []).append(correction)
                 self._add_phrase(correction)
@@ -172,14 +197,16 @@ class Decisions:
     def corrections_of(
         self, document: str, start: int, end: int, text: str, label: str = ""
     ) -> Iterator[list[Correction]]:
-        """Yield the corrections of each scope that apply to a mention, the narrowest scope first. See `of`."""
-        key = text_key(text)
+        """Yield the corrections of each scope that apply to a mention, the narrowest scope first. See `of`.
+
+        Those about the text come first, then those about inflections of it.
+        """
         places_by_scope: tuple[Iterable[Any], ...] = ([(document, start, end)], self._corpora.get(document, ()), [None])
-        for scope, places in zip(SCOPES, places_by_scope, strict=True):
-            applying = chain.from_iterable(self._by_place.get((scope, place, key), ()) for place in places)
-            yield [
-                correction for correction in applying if not correction.label or not label or correction.label == label
-            ]
+        key = inflections(text, self._rules).key
+        for form in ((_SAME, text_key(text)), (_INFLECTED, key), (_DERIVED, key)):
+            for scope, places in zip(SCOPES, places_by_scope, strict=True):
+                applying = chain.from_iterable(self._by_place.get((scope, place, *form), ()) for place in places)
+                yield [one for one in applying if not one.label or not label or one.label == label]
 
     def added(self, document: str, text: str) -> list[Added]:
         """Return the mentions of a document that were missed: those added to it, and other places with an added text.
@@ -191,8 +218,10 @@ class Decisions:
             for correction in self._added.get(document, ())
             if text[correction.start : correction.end] == correction.text
         )
-        added = dict.fromkeys(chain(here, self._repeated(text)))
-        return sorted(mention for mention in added if self._is_mention(document, text, mention))
+        # the text itself comes last, and takes precedence over an inflection of another text
+        ordered = sorted(chain(here, self._repeated(text)), key=lambda one: not one.is_inflected)
+        added = {one[:3]: one for one in ordered}
+        return sorted(mention for mention in added.values() if self._is_mention(document, text, mention))
 
     def _is_mention(self, document: str, text: str, added: Added) -> bool:
         """Return whether an added text is still a mention: it is, also if its concept was rejected since."""
@@ -203,25 +232,46 @@ class Decisions:
         return next((latest != NO_MENTION for *_, latest in filter(None, actions)), False)
 
     def _add_phrase(self, correction: Correction) -> None:
-        columns = read_words(correction.text)
+        columns = read_words(correction.text, self._rules)
         if correction.scope != OCCURRENCE and columns.written:
-            words = tuple(map(str.casefold, columns.written))
             after = len(correction.text) - columns.ends[-1]
-            self._phrases.setdefault(words[0], {})[_Phrase(words, columns.starts[0], after, correction.label)] = None
+            phrase = _Phrase(text_key(correction.text), columns.starts[0], after, correction.label)
+            key, adjectives, _ = inflections(correction.text, self._rules)
+            for form in (key, *adjectives):
+                self._phrases.setdefault(form, {})[phrase] = form != key
+            self._starts.add(same_start(correction.text, self._rules))
+            self._longest = max(self._longest, len(columns.written) + 1)  # a hyphen makes two words of one
 
     def _repeated(self, text: str) -> Iterator[Added]:
-        """Yield the places where the words of an added text stand, in linear time."""
+        """Yield the places where an added text or an inflection of it stands, in linear time."""
         if not self._phrases:
             return
-        columns = read_words(text)
-        folded = list(map(str.casefold, columns.written))
-        for first, word in enumerate(folded):
-            for phrase in self._phrases.get(word, ()):
-                last = first + len(phrase.words)
-                if tuple(folded[first:last]) == phrase.words:
-                    start, end = columns.starts[first] - phrase.before, columns.ends[last - 1] + phrase.after
-                    if start >= 0 and end <= len(text):
-                        yield Added(start, end, phrase.label)
+        columns = read_words(text, self._rules)
+        for first, word in enumerate(columns.written):
+            if word.casefold()[:SAME_START] in self._starts:
+                for last in range(first + 1, min(first + self._longest, len(columns.written)) + 1):
+                    yield from self._at(columns, first, last)
+
+    def _at(self, columns: Words, first: int, last: int) -> Iterator[Added]:
+        """Yield the words from the first to before the last one, if they are an added text or an inflection of it."""
+        words = columns.written[first:last]
+        for phrase, is_derived in self._phrases.get(inflection_key(words, self._rules), {}).items():
+            start, end = columns.starts[first] - phrase.before, columns.ends[last - 1] + phrase.after
+            if text_key(columns.text[max(start, 0) : end]) == phrase.key:
+                yield Added(start, end, phrase.label)
+            elif (
+                not (phrase.before or phrase.after or "".join(columns.gaps[first + 1 : last]).strip(_BETWEEN))
+                and not (is_derived and end - start < _LONG and is_general(" ".join(words)))  # "infected" alone
+            ):
+                yield Added(start, end, phrase.label, is_inflected=True)
+
+    def _forms_of(self, correction: Correction) -> Iterator[tuple[int, str]]:
+        """Yield how a text is written for which a correction holds, and how its inflections are."""
+        yield _SAME, text_key(correction.text)
+        if correction.scope != OCCURRENCE:
+            forms = inflections(correction.text, self._rules)
+            yield _INFLECTED, forms.key
+            yield from ((_DERIVED, form) for form in forms.derived)
 
     def _places_of(self, correction: Correction) -> list[object]:
         """Return the places of the scope of a correction."""

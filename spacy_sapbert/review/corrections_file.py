@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SapbertError
 from ..files.postgres import Database, is_postgres
+from ..text.languages import ENGLISH, LanguageRules
 from ..types import Document
 from .corrections import Correction, Decisions, ProposedLink, document_key
 
@@ -153,9 +154,9 @@ class CorrectionsFile:
             corpora.setdefault(document, []).append(corpus)
         return corpora
 
-    def decisions(self) -> Decisions:
-        """Return what the corrections decide."""
-        return Decisions(self.corrections().values(), self.corpora())
+    def decisions(self, rules: LanguageRules = ENGLISH) -> Decisions:
+        """Return what the corrections decide in texts of a language."""
+        return Decisions(self.corrections().values(), self.corpora(), rules)
 
     @property
     def state(self) -> tuple[int, int]:

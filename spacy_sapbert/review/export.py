@@ -77,9 +77,10 @@ def reviewed(file: CorrectionsFile) -> Iterator[ReviewedDocument]:
         decided = {place: decision for place, decision in both.items() if decision is not None}
         places = {place[:2] for place in decided}
         decided |= {
-            mention: decisions.of(key, *mention[:2], text[mention.start : mention.end], mention.label)
+            mention[:3]: decisions.of(key, *mention[:2], text[mention.start : mention.end], mention.label)
             for mention in added
             if mention[:2] not in places
+            and not (mention.is_inflected and any(mention.overlaps(link.start, link.end) for link in known))
         }
         yield ReviewedDocument(document, decided, sum(decision is None for decision in both.values()))
 

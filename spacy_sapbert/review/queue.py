@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from ..errors import BadRecordError
 from ..files.opening import open_text
 from ..files.values import parse_json
-from ..text.languages import ENGLISH
+from ..text.inflections import inflections, same_start
+from ..text.languages import ENGLISH, LANGUAGES, rules_of
+from ..text.normalize import plain
 from ..text.words import case_counts, is_acronym, is_general
 from .corrections import (
     ADD,
@@ -34,11 +36,18 @@ GENERAL = "a general word"
 CASE = "the name is in capitals"
 OTHER_WORDS = "other words than the name"
 NEAR = "another concept is nearly as probable"
-SHARES: Mapping[str, float] = MappingProxyType({SHORT_FORM: 0.5, GENERAL: 0.3, CASE: 0.2, OTHER_WORDS: 0.1, NEAR: 0.1})
+WRONG_ELSEWHERE = "another text with this link was wrong"
+SHARES: Mapping[str, float] = MappingProxyType({SHORT_FORM: 0.5, CASE: 0.2, OTHER_WORDS: 0.2, NEAR: 0.2, GENERAL: 0.1})
 """The share of each kind that is wrong, apart from what the probability says.
 
-Chosen on training documents of NCBI Disease, BC5CDR (diseases and chemicals) and NLM-Gene.
+Chosen on training and development documents of NCBI Disease, BC5CDR (diseases and chemicals), NLM-Gene and on notes.
 """
+OFTEN = 0.2
+"""A kind with a smaller share is not shown to the reviewer."""
+IMPROBABLE = 3
+"""Links with probabilities from 0.5 to 0.9 are wrong about so many times as often as these say."""
+ELSEWHERE = 0.5
+"""The share of what is doubtful or not where decisions about other texts with the same link say the contrary."""
 NEAR_PROBABILITY = 0.2
 USUAL = 0.2
 """With a greater share of short forms among the texts of a label, they are its usual names, such as gene symbols."""
@@ -50,6 +59,7 @@ class ReviewMention(NamedTuple):
     Attributes:
         best: The linked concepts. If there are none, the best candidate, if any.
         doubts: The kinds of links that are wrong more often than their probability says, see `doubts`.
+        elsewhere: How many other texts with this link were right, less those that were wrong.
     """
 
     doc_id: str
@@ -57,11 +67,12 @@ class ReviewMention(NamedTuple):
     entity: Record
     best: tuple[str, ...]
     doubts: tuple[str, ...] = ()
+    elsewhere: int = 0
 
     @property
-    def text_key(self) -> str:
-        """The form in which texts count as the same."""
-        return text_key(self.link.text)
+    def often_wrong(self) -> list[str]:
+        """Its doubts, without those that are seldom justified."""
+        return [kind for kind in self.doubts if SHARES[kind] >= OFTEN] + [WRONG_ELSEWHERE] * (self.elsewhere < 0)
 
 
 def review_mentions(record: Record) -> Iterator[ReviewMention]:
@@ -131,12 +142,15 @@ def improbability(mention: ReviewMention) -> float:
 
 def doubt(mention: ReviewMention) -> float:
     """Return an estimate of the probability that a link is wrong, from 0 to 1, with the kinds of doubt."""
-    return 1 - (1 - improbability(mention)) * math.prod(1 - SHARES[kind] for kind in mention.doubts)
+    is_calibrated = mention.link.concept_ids and mention.link.probability is not None
+    right = (1 - improbability(mention)) ** (IMPROBABLE if is_calibrated else 1)
+    right *= math.prod(1 - SHARES[kind] for kind in mention.doubts) * (ELSEWHERE if mention.elsewhere < 0 else 1)
+    return (1 - right) * (ELSEWHERE if mention.elsewhere > 0 else 1)
 
 
 def by_expected_errors(group: Group) -> float:
-    """Put the texts with the most wrong links first, as far as probabilities and kinds of doubt tell."""
-    return -sum(max(doubt(mention), LEAST_DOUBT) for mention in group)
+    """Put the most doubtful texts first, and frequent ones before rare ones, but less than in proportion."""
+    return -sum(max(doubt(mention), LEAST_DOUBT) for mention in group) / math.sqrt(len(group))
 
 
 def by_document(group: Group) -> float:
@@ -163,13 +177,14 @@ class Progress(NamedTuple):
 class ReviewQueue:
     """The mentions in the order in which a person should look at them.
 
-    Mentions with the same text, label and concepts are one group, since one correction can decide them all. Texts that
-    were decided otherwise elsewhere come first: two decisions about one text deserve a look. An added mention replaces
-    those that it overlaps.
+    Mentions with the same label and concepts are one group if their texts are inflections of each other, since one
+    correction can decide them all. Texts that were decided otherwise elsewhere come first: two decisions about one text
+    deserve a look. An added mention replaces those that it overlaps.
 
     Args:
         order: The rank of a group; the least value comes first.
         texts: The texts of the documents, by key.
+        language: The code of the language of the texts.
     """
 
     def __init__(
@@ -177,8 +192,9 @@ class ReviewQueue:
         mentions: Iterable[ReviewMention],
         order: Callable[[Group], float] = by_expected_errors,
         texts: Mapping[str, str] | None = None,
-        language: str = "en",
+        language: str = ENGLISH.code,
     ) -> None:
+        self._rules = rules_of(language) if language in LANGUAGES else ENGLISH
         given = list(mentions)
         doubts = doubts_of(given, language)
         self.mentions = [mention._replace(doubts=kinds) for mention, kinds in zip(given, doubts, strict=True)]
@@ -189,13 +205,17 @@ class ReviewQueue:
         self._labels: dict[str, set[str]] = {}
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, mention in enumerate(self.mentions):
-            self._numbers.setdefault(mention.text_key, []).append(number)
-            self._labels.setdefault(mention.text_key, set()).add(mention.link.label)
+            key = self.key(number)
+            for form in {key, text_key(mention.link.text)}:
+                self._numbers.setdefault(form, []).append(number)
+            self._labels.setdefault(key, set()).add(mention.link.label)
             self._of_document.setdefault(mention.link.document, []).append(number)
-            groups.setdefault((mention.text_key, mention.link.label, mention.best), []).append(number)
-        self._group_of = {number: numbers for numbers in groups.values() for number in numbers}
-        ranked = sorted(groups.values(), key=lambda numbers: order([self.mentions[number] for number in numbers]))
-        self._order = list(range(len(self.mentions))) if order is by_document else list(chain.from_iterable(ranked))
+            groups.setdefault((key, mention.link.label, mention.best), []).append(number)
+        self._groups = list(groups.values())
+        self._group_of = {number: numbers for numbers in self._groups for number in numbers}
+        self._rank = order
+        self._sums: Counter[tuple[str, ...]] = Counter()
+        self._rank_groups()
         self._corrections: dict[int, Correction] = {}
         self._corpora: Mapping[str, Collection[str]] = {}
         self.decisions = Decisions([], {})
@@ -204,19 +224,19 @@ class ReviewQueue:
 
     def update(self, corrections: Mapping[int, Correction], corpora: Mapping[str, Collection[str]]) -> None:
         """Take over the corrections that were not undone, by number, and the corpora of each document."""
-        changed = {
-            text_key(correction.text)
+        differing = [
+            correction
             for before, after in ((self._corrections, corrections), (corrections, self._corrections))
             for number, correction in before.items()
             if number not in after
-        }
-        additions = [*self._corrections.values(), *corrections.values()]
-        added = changed.intersection(text_key(correction.text) for correction in additions if correction.action == ADD)
-        documents = self._with_one_of(added)
+        ]
+        changed = {form for correction in differing for form in self._forms(correction.text)}
+        added = {one.text for one in (*self._corrections.values(), *corrections.values()) if one.action == ADD}
+        documents = self._with_one_of({text for text in added if not changed.isdisjoint(self._forms(text))})
         if corpora != self._corpora:  # corrections can hold in other documents now
             changed, documents = set(self._numbers), set(self._texts)
         self._corrections, self._corpora = dict(corrections), corpora
-        self.decisions = Decisions(corrections.values(), corpora)
+        self.decisions = Decisions(corrections.values(), corpora, self._rules)
         for key in documents:
             self._added[key] = self.decisions.added(key, self._texts[key])
         numbers = {number for key in changed for number in self._numbers.get(key, ())}
@@ -225,13 +245,17 @@ class ReviewQueue:
         chosen: dict[str, set[tuple[str, ...]]] = {}
         for correction in corrections.values():
             if correction.decides:
-                chosen.setdefault(text_key(correction.text), set()).add(tuple(sorted(correction.concept_ids)))
+                key = inflections(correction.text, self._rules).key
+                chosen.setdefault(key, set()).add(tuple(sorted(correction.concept_ids)))
         self._disagreeing = [
             number
             for key, ids in chosen.items()
             for number in self._numbers.get(key, ())
-            if number not in self._decided and tuple(sorted(self.mentions[number].best)) not in ids
+            if number not in self._decided
+            and self.key(number) == key
+            and tuple(sorted(self.mentions[number].best)) not in ids
         ]
+        self._learn()
 
     def decision(self, number: int) -> Decision | None:
         """Return what holds for a mention; None if it is open."""
@@ -247,7 +271,7 @@ class ReviewQueue:
         return next((number for number in ordered if number not in self._decided and number not in skip), None)
 
     def group(self, number: int) -> list[int]:
-        """Return the numbers of all mentions with the same text, label and concepts, in the order of the documents."""
+        """Return the numbers of all mentions of a group, in the order of the documents."""
         return self._group_of[number]
 
     def of_document(self, document: str) -> Sequence[int]:
@@ -256,7 +280,11 @@ class ReviewQueue:
 
     def needs_label(self, number: int) -> bool:
         """Return whether the text has several labels, so that a correction must name the label that it holds for."""
-        return len(self._labels[self.mentions[number].text_key]) > 1
+        return len(self._labels[self.key(number)]) > 1
+
+    def key(self, number: int) -> str:
+        """Return what the text of a mention and its inflections have in common."""
+        return inflections(self.mentions[number].link.text, self._rules).key
 
     @property
     def progress(self) -> Progress:
@@ -264,13 +292,37 @@ class ReviewQueue:
         open_groups = {id(self._group_of[number]) for number in self._order if number not in self._decided}
         return Progress(len(self._decided), len(self.mentions), len(open_groups))
 
-    def _with_one_of(self, keys: Collection[str]) -> set[str]:
-        """Return the keys of the documents that can contain one of these texts."""
-        if not keys:
-            return set()
-        folded_keys = [key.casefold() for key in keys]
-        folded = ((document, " ".join(text.split()).casefold()) for document, text in self._texts.items())
-        return {document for document, text in folded if any(key in text for key in folded_keys)}
+    def _forms(self, text: str) -> set[str]:
+        """Return what a text has in common with those that its correction can decide."""
+        forms = inflections(text, self._rules)
+        return {text_key(text), forms.key, *forms.derived}
+
+    def _with_one_of(self, texts: Collection[str]) -> set[str]:
+        """Return the keys of the documents that can contain one of these texts or an inflection of it."""
+        starts = [same_start(text, self._rules) for text in texts]
+        folded = ((document, plain(text).casefold()) for document, text in self._texts.items() if starts)
+        return {document for document, text in folded if any(start in text for start in starts)}
+
+    def _learn(self) -> None:
+        """Rank the groups again if decisions about other texts with the same links changed."""
+        by_text = {
+            (ids, self.key(number)): 1 if set(decision.concept_ids or ()) == set(ids) else -1
+            for number, decision in self._decided.items()
+            if decision is not COVERED and (ids := self.mentions[number].link.concept_ids)
+        }
+        sums = Counter[tuple[str, ...]]()
+        for (ids, _), verdict in by_text.items():
+            sums[ids] += verdict
+        if sums != self._sums:
+            self._sums = sums
+            self.mentions = [mention._replace(elsewhere=sums[mention.link.concept_ids]) for mention in self.mentions]
+            self._rank_groups()
+
+    def _rank_groups(self) -> None:
+        ranked = sorted(self._groups, key=lambda group: self._rank([self.mentions[number] for number in group]))
+        self._order = (
+            list(range(len(self.mentions))) if self._rank is by_document else list(chain.from_iterable(ranked))
+        )
 
     def _decide(self, number: int) -> None:
         link = self.mentions[number].link
@@ -287,10 +339,7 @@ def decision_of(link: ProposedLink, decisions: Decisions, added: Iterable[Added]
     A mention is also decided if all its concepts were rejected (without a link, the best candidate is one of them), or
     if a mention that was added to its document overlaps it.
     """
-    offsets = link.start, link.end
-    if any(
-        other.start < link.end and link.start < other.end and (other.start, other.end) != offsets for other in added
-    ):
+    if any(other.overlaps(link.start, link.end) and not other.is_inflected for other in added):
         return COVERED
     decision = decisions.of(*link[:5])
     is_rejected = bool(decision.rejected) and decision.rejected.issuperset(link.concept_ids)

@@ -135,7 +135,7 @@ class ReviewSession:
         """Return the number of the next mention whose text no other machine shows."""
         left_out = set(left_out)
         while (number := self.queue.next(left_out)) is not None:
-            if self.file.claim(self.queue.mentions[number].text_key, window, LEASE):
+            if self.file.claim(self.queue.key(number), window, LEASE):
                 break
             left_out.update(self.queue.group(number))
         return number
@@ -266,7 +266,7 @@ class ReviewSession:
             "snippets": [self._example(other) for other in group if other != number][:EXAMPLES],
             "links": [self._link(link) for link in mention.entity["links"]],
             "candidates": self._alternatives(mention),
-            "doubts": mention.doubts,
+            "doubts": mention.often_wrong,
             "decision": self._decision(mention.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
             **self._pieces(mention.link, number),

@@ -120,7 +120,7 @@ def test_added_mentions():
     text = "cold and flu"
     flu = correction("add", "D2", start=9, text="flu", label="Disease")
     decisions = Decisions([correction("accept", "D1"), flu, correction("add", "D3", start=3, text="flu")], CORPORA)
-    assert decisions.added("k1", text) == [(9, 12, "Disease")]  # the other one does not fit the text
+    assert decisions.added("k1", text) == [(9, 12, "Disease", False)]  # the other one does not fit the text
     assert decisions.added("k2", text) == []
     assert decisions.of("k1", 9, 12, "flu", "Disease").concept_ids == ("D2",)
     removed = correction("no_mention", start=9, text="flu")
@@ -129,7 +129,7 @@ def test_added_mentions():
 
 
 def added(text, *corrections, document="k2"):
-    return [tuple(one) for one in Decisions(corrections, CORPORA).added(document, text)]
+    return [one[:3] for one in Decisions(corrections, CORPORA).added(document, text)]
 
 
 def flu(scope="corpus", label="", text="flu", action="add", ids=("D2",)):
@@ -150,7 +150,7 @@ def test_where_an_added_text_is_a_mention(scope, same_corpus, elsewhere):
     ("text", "found"),
     [
         ("(flu), FLU? Flu;flu", [(1, 4), (12, 15), (16, 19)]),  # a short form is another text
-        ("influenza, flus, fluid", []),
+        ("influenza, fluid, flue", []),
         ("", []),
         (" \n", []),
         ("\U0001f600 e\u0301 flu", [(5, 8)]),  # characters, not bytes or UTF-16 units
@@ -160,6 +160,47 @@ def test_places_of_an_added_text(text, found):
     assert [one[:2] for one in added(text, flu())] == found
 
 
+@pytest.mark.parametrize(
+    ("taught", "text", "found"),
+    [
+        ("cold", "colds, Colds", [(0, 5, True), (7, 12, True)]),
+        ("lightheadedness", "lightheaded and light-headed", [(0, 11, True), (16, 28, True)]),
+        ("light-headed", "a lightheaded man", [(2, 13, True)]),
+        ("anuria", "anuric failure", [(0, 6, True)]),
+        ("infection", "was infected", []),  # a word of general language
+        ("UTI", "UTIs, uti", [(0, 4, True)]),
+        ("heart attack", "heart attacks. Heart (attack", [(0, 13, True)]),
+        ("cold flu", "cold, flus", []),
+        ("(flu)", "flus", []),
+        ("Ca2+", "Ca2 is", []),
+    ],
+)
+def test_inflections_of_an_added_text(taught, text, found):
+    places = Decisions([flu(text=taught)], CORPORA).added("k2", text)
+    assert [(*one[:2], one.is_inflected) for one in places] == found
+
+
+def test_inflections_of_a_text():
+    cyst, cysts = correction("replace", "D1", scope="corpus", text="renal cyst"), "Renal cysts"
+    assert decided(cyst, text=cysts).concept_ids == decided(cyst, text="renal-cyst").concept_ids == ("D1",)
+    assert decided(cyst._replace(scope="occurrence"), text=cysts).concept_ids is None
+    assert decided(cyst, text=cysts, document="k3").concept_ids is None
+    assert decided(correction("reject", "D1", scope="corpus", text="cyst"), text="cysts").rejected == {"D1"}
+    assert decided(correction("no_mention", scope="corpus", text="anuria"), text="anuric").is_no_mention
+    assert decided(correction("accept", "D1", scope="corpus", text="oxygen"), text="oxygenation").concept_ids is None
+
+
+def test_the_text_itself_takes_precedence_over_its_inflections():
+    own = correction("accept", "D1", scope="everywhere", text="ulcer")
+    plural = correction("reject", "D1", scope="corpus", text="ulcers")
+    adjective = correction("replace", "D2", scope="corpus", text="ulcerous")
+    assert decided(own, plural, adjective, text="ulcer").concept_ids == ("D1",)
+    assert decided(plural, adjective, text="ulcer").rejected == {"D1"}
+    assert decided(own, plural, adjective, text="ulcerous").concept_ids == ("D2",)
+    here = correction("no_mention", text="ulcers")
+    assert decided(own, here, text="ulcers").is_no_mention
+
+
 def test_short_forms_keep_their_case():
     assert added("all ALL All", flu(text="ALL")) == [(4, 7, "")]
 
@@ -167,7 +208,7 @@ def test_short_forms_keep_their_case():
 def test_punctuation_of_an_added_text():
     assert added("a (flu) b", flu(text="(flu)")) == [(2, 7, "")]
     assert added("flu", flu(text="(flu)")) == added("flu a (flu", flu(text="(flu)")) == []
-    assert added("cold flu, COLD\n flu, cold-flu", flu(text="Cold  flu")) == [(0, 8, ""), (10, 19, "")]
+    assert added("cold flu, COLD\n flu, cold-flu", flu(text="Cold  flu")) == [(0, 8, ""), (10, 19, ""), (21, 29, "")]
     assert added("+++ a", flu(text="+++")) == []  # only words are searched
 
 
@@ -198,7 +239,7 @@ def test_other_decisions_leave_it_a_mention():
 def test_words_are_looked_at_once_for_any_length(monkeypatch):
     looked = []
     split = decisions_module.read_words
-    monkeypatch.setattr(decisions_module, "read_words", lambda text: looked.append(len(text)) or split(text))
+    monkeypatch.setattr(decisions_module, "read_words", lambda *one: looked.append(len(one[0])) or split(*one))
     decisions = Decisions([flu(text=f"flu {number}") for number in range(50)], CORPORA)
     looked.clear()
     text = "cold flu 7 " * 3000

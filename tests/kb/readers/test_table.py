@@ -23,6 +23,17 @@ def test_columns_by_their_default_names(read, tmp_path):
     assert records[1] == Record("D3", (Name("blue fever", "preferred", "t"),), (), ("Finding",))
 
 
+def test_the_rest_of_a_line_of_an_obo_file_is_no_name(read, tmp_path):
+    text = (
+        "id\tname\tsynonyms\n"
+        'D1\tMuscular hypotonia\tHypotonia" BROAD [HPO:skoehler]|"Floppy" EXACT layperson []|5" EXACT cut|a "b" [1]\n'
+    )
+    (record,), report = read(tmp_path / "t.tsv", text, strict=True)
+    names = [("Hypotonia", "broad"), ("Floppy", "exact"), ('5" EXACT cut', "exact"), ('a "b" [1]', "exact")]
+    assert [name[:2] for name in record.names[1:]] == names
+    assert report.notes == {"names without the rest of a line of OBO": 2}
+
+
 @pytest.mark.parametrize("columns", ["type,status", "Type,Synonym", "Types,type"])
 def test_a_column_may_be_named_in_the_singular(read, tmp_path, columns):
     records, _ = read(tmp_path / "t.csv", f"id,name,{columns}\nD1,fever,Sign,febris\n")
