@@ -224,3 +224,33 @@ def test_without_pyarrow_the_extra_is_named(read, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(SapbertError, match=r"\[E542\] .*pip install 'spacy-sapbert\[parquet\]'"):
         read("a.parquet", b"PAR1")
+
+
+TOLD = "the first line is a header, and its column {} has the names"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "names", "heading"),
+    [
+        ("a.csv", 'id,term,count\n1,flu,3\n2,"cancer, breast",1\n', ["flu", "cancer, breast"], "term"),
+        ("a.csv", "file_name;Preferred Name\r\nx;flu\r\n", ["flu"], "Preferred Name"),
+        ("a.tsv", 'code\tmention\n1\t"flu" or not\n', ['"flu" or not'], "mention"),
+        ("a.txt", "Term\nflu\ncancer, breast\n", ["flu", "cancer, breast"], "Term"),
+        ("a.txt", 'id,term\n1,"cancer, breast"\n', ["cancer, breast"], "term"),
+        ("a.csv", "flu\ncancer, breast\n", ["flu", "cancer, breast"], ""),
+        ("a.txt", "cancer, breast\nterm pregnancy\n", ["cancer, breast", "term pregnancy"], ""),
+        ("a.tsv", "flu\tx\ncold\ty\n", ["flu", "cold"], ""),
+    ],
+)
+def test_a_header_of_names_is_seen_and_told(read, messages, name, content, names, heading):
+    found = read(name, content, "names")
+    assert [document.text for document in found] == names
+    assert all(document.mentions[0].text == document.text for document in found)
+    assert (TOLD.format(heading) in messages()) == bool(heading)
+
+
+def test_the_column_of_names_is_asked_for(read):
+    content = "código,diagnóstico\n1,gripe\n2,tos\n"
+    with pytest.raises(SapbertError, match=r"\[E128\] .* columns are: código, diagnóstico\. .*--column text=NAME"):
+        read("a.csv", content, "names")
+    assert [document.text for document in read("a.csv", content, "names", text_column="2")][1:] == ["gripe", "tos"]
