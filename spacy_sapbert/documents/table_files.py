@@ -17,7 +17,7 @@ from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnE
 from ..files.opening import OpenedFile, decoded_head, file_name, open_file, without_gz
 from ..files.postgres import Database, is_postgres
 from ..files.source import BrokenRecord
-from ..files.tables import SUFFIX, Row, are_numbers, is_workbook, likely_delimiter, split_header, split_rows
+from ..files.tables import SUFFIX, Row, are_numbers, evened, is_workbook, likely_delimiter, split_header, split_rows
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
 from .text_files import ID, TEXT, TITLE, read_numbered_names, with_title, with_whole_mention
@@ -100,7 +100,9 @@ def _read(source: DocumentSource, marks: str, *, quoted: bool) -> Iterator[Docum
     header, rows = split_header(_rows(source, chain([first], lines), problems, delimiter, quoted), named)
     header = [cell.strip() for cell in header]
     columns = _find_columns(source, header)
-    for line, row in rows:
+    needed = [header.index(column) for column in (columns.text, columns.doc_id) if column]
+    for line, cells in rows:
+        row = evened(cells, len(header), needed)
         if len(row) == len(header):
             yield _document(source, columns, dict(zip(header, row, strict=True)), line, "line")
         else:
@@ -120,8 +122,8 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the rows. Broken ones are reported, also those with noted problems."""
 
-    def broken(line: int, last: int, error: csv.Error) -> None:
-        source.broken(line, f"the text from here to line {last} is not a row ({error})")
+    def broken(line: int, reason: str) -> None:
+        source.broken(line, reason)
         problems.clear()
 
     for line, cells in split_rows(lines, delimiter, broken, quoted=quoted):

@@ -97,10 +97,16 @@ def test_broken_rows_are_reported_and_the_rest_is_read(read, messages):
     reasons = messages().splitlines()
     assert "line 2: 3 cells instead of 2" in reasons[0]
     assert "line 4: this is not utf-8" in reasons[1]
-    assert "line 5: the text from here to line 5 is not a row" in reasons[2]
+    assert "line 5: ',' expected after" in reasons[2]
     assert "line 6: this is not utf-8" in reasons[3]
-    assert "line 9: the text from here to line 10 is not a row" in reasons[4]
+    assert "line 9: its quotation mark is not closed, so lines 9 to 10 are lost; close or double it" in reasons[4]
     assert len(reasons) == 5
+
+
+def test_rows_that_lack_empty_cells_are_kept(read, messages):
+    content = "id,text,note\n1,flu\n2,cold,,,\n3\n4,cancer, breast,x\n"
+    assert ids_and_texts(read("a.csv", content)) == [("1", "flu"), ("2", "cold")]
+    assert [line.partition(": ")[2][:7] for line in messages().splitlines()] == ["1 cells", "4 cells"]
 
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
