@@ -136,6 +136,7 @@ def calibrate(
     """
     from ..evaluation import calibration
     from ..evaluation.plots import draw_reliability, prepare_folder, save_both
+    from ..evaluation.running import GoldMentions
     from ..pipeline.assemble import check_output, save_pipeline
     from ..pipeline.tokenizer import load_pipeline
 
@@ -143,10 +144,13 @@ def calibrate(
     check_output(output)  # before minutes of work
     if plots:
         prepare_folder(plots)
-    console, nlp = stderr_console(), load_pipeline(pipeline)
+    console, gold = stderr_console(), GoldMentions(type)
+    documents = [*gold(read_documents(corpus, format, ids))]
+    gold.check()
+    nlp = load_pipeline(pipeline)
     result = calibration.calibrate(
         nlp,
-        read_documents(corpus, format, ids),
+        documents,
         type=type,
         prior=prior,
         precision=precision,

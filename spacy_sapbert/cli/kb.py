@@ -84,6 +84,7 @@ def diff(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for a list of all changes, as JSON lines.")
     ] = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Also show the id of each concept that has changed.")] = False,
 ) -> None:
     """Count the changes between two versions of a vocabulary."""
     from ..kb.diff import compare
@@ -93,6 +94,9 @@ def diff(
     refuse_input(output, [kb.path for kb in kbs])
     with console.status("comparing"), compare(*kbs) as changes:
         result = changes.summary()
+        if ids:
+            listed = ("change", "id", "name")
+            result["ids"] = [{key: one.get(key, "") for key in listed} for one in changes.changes() if "id" in one]
         if output:
             with open_output(output) as write:
                 for change in changes.changes():

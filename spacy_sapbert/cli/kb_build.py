@@ -18,7 +18,7 @@ from ..kb.build import KnowledgeBaseBuilder
 from ..kb.download import fetch
 from ..kb.readers import ReadReport
 from ..kb.recipe import SUFFIXES, Recipe, find_recipe, parse_recipe, read_catalog, read_recipe_values
-from .inputs import split_pairs
+from .inputs import Encoding, split_pairs
 
 
 def build(
@@ -48,6 +48,7 @@ def build(
     delimiter: Annotated[
         str | None, typer.Option(help="Delimiter between cells. Default: found out from the first line.")
     ] = None,
+    encoding: Encoding = None,
     mentions: Annotated[
         list[Path] | None,
         typer.Option(help="Add the mentions of this annotated corpus as names of their concepts. Repeatable."),
@@ -74,6 +75,7 @@ def build(
     """
     refuse_input(output, sources)
     reading = {"type": type, "id_prefix": id_prefix, "column": _columns(column), "delimiter": delimiter}
+    reading["encoding"] = encoding
     reading = {key: value for key, value in reading.items() if value is not None}
     recipes = [path for path in sources if path.lower().endswith(SUFFIXES)][:1]
     files = [*sources]
@@ -105,7 +107,7 @@ def build(
 
 def _given(**options: Any) -> dict[str, Any]:
     """Return the options that replace keys of a recipe, by key."""
-    given = {key: value for key, value in options.items() if value}
+    given = {key: value for key, value in options.items() if value or value == ""}
     return {key: [*map(str, value)] if isinstance(value, list) else value for key, value in given.items()}
 
 

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import SapbertError
-from ..files.console import show, stderr_console
+from ..files.console import results_to, stderr_console, track
+from ..files.opening import without_gz
 from ..files.output import open_output
+from ..files.values import table_lines
 from ..kb.storage import load_knowledge_base
 from . import command_line, exit_status
 from .inputs import (
@@ -130,6 +133,8 @@ def _how_to_go_on(reason: str, finished: int) -> str:
 # --- ground
 
 _SHOWN = 3  # candidates of a text in the table; the JSON has all
+_GROUNDED = ("text", "concept_id", "preferred_name", "name", "score", "probability", "reason")
+_GROUNDED_HELP = f"File: JSON, or a table of {_SHOWN} candidates each: .csv with commas, any other with tabs."
 TEXT = (
     "Atrial fibrillation (AF) is common in patients with chronic obstructive pulmonary disease (COPD). We followed "
     "212 COPD patients who were given amiodarone or metoprolol for AF. Heart attacks and strokes were fewer with "
@@ -140,34 +145,56 @@ TEXT = (
 
 
 def ground(
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Strings, such as mentions or search terms.")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT...", help="Strings, such as mentions or search terms.")
+    ] = None,
     context: Annotated[
         str, typer.Option(help="Text around them. It defines abbreviations, or shows what a short form stands for.")
     ] = "",
     type: Annotated[list[str] | None, typer.Option(help="Only concepts of this type. Repeatable.")] = None,
     kb: Annotated[str, typer.Option(help="A knowledge base file, a saved pipeline, or 'starter'.")] = "starter",
     lang: Annotated[str, typer.Option(help="Language of the strings, such as de.")] = "en",
+    file: Annotated[Path | None, typer.Option(help="List of strings, one per line, or table with a header.")] = None,
+    column: Columns = None,
+    encoding: Encoding = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_GROUNDED_HELP)] = None,
 ) -> None:
     """Show the concepts that strings may mean, with scores and reasons.
 
     A pipeline would link a string to the first concept, unless the reason says that it is not linked.
     """
+    from ..documents.input_documents import Problems, read_documents
     from ..linking.grounding import ground_record
 
+    given, console = [*(texts or ())], stderr_console()
+    if file:
+        reading = reading_options([file], "names", column, encoding)
+        given += [document.text for document in read_documents(file, reading, Problems(console))]
+    if not (given or file):
+        raise typer.BadParameter("give strings, or a file of them with --file", param_hint="TEXT")
     opened = load_knowledge_base(kb)
-    results = [ground_record(text, context, type, opened, lang) for text in texts]
+    found = (ground_record(text, context, type, opened, lang) for text in given)
+    results = [*track(found, console, "strings", total=len(given))]
     rows = [
-        {"text": text, **row}
-        for text, result in zip(texts, results, strict=True)
+        {"text": result["text"], **row}
+        for result in results
         for row in [*map(_shown, result["candidates"][:_SHOWN])] or [{"reason": "no name is similar"}]
     ]
-    show({"kb": str(opened.path), "context": context, "results": results}, {"candidates": rows})
+    shown, result = {"candidates": rows}, {"kb": str(opened.path), "context": context, "results": results}
+    suffix = without_gz(output).suffix.lower() if output else ".json"
+    if suffix == ".json":
+        with results_to(output, [file]) as show:
+            show(result, shown)
+        return
+    with open_output(output) as write:
+        cells = (map(row.get, _GROUNDED) for row in rows)
+        for line in table_lines(chain([_GROUNDED], cells), "," if suffix == ".csv" else "\t"):
+            write(line)
 
 
 def _shown(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    keys = ("concept_id", "preferred_name", "name", "score", "probability")
     reason = f"not linked: {candidate['refusal']}" if candidate["refusal"] else candidate["rewrite"] or ""
-    return {**{key: candidate[key] for key in keys}, "reason": reason}
+    return {**{key: candidate[key] for key in _GROUNDED[1:-1]}, "reason": reason}
 
 
 # --- demo

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, requiring
-from ..files.opening import OpenedFile, file_name, open_file
+from ..files.opening import OpenedFile, decoded_head, file_name, open_file, without_gz
 from ..files.postgres import Database, is_postgres
 from ..files.source import BrokenRecord
-from ..files.tables import Row, are_numbers, is_workbook, likely_delimiter, split_header, split_rows
+from ..files.tables import SUFFIX, Row, are_numbers, evened, is_workbook, likely_delimiter, split_header, split_rows
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
 from .text_files import ID, TEXT, TITLE, read_numbered_names, with_title, with_whole_mention
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 MAX_CELL = 1 << 28
 """The most characters of a cell. It bounds the memory that an unbalanced quotation mark can take."""
 
+_HEADING = re.compile(r"(?!file)(?:(?:\w+_)?(?:mention|term|text|name|label)s?|\w+ names?)", re.IGNORECASE)
+"""A heading of a column of names."""
+_HEADER = 1 << 14  # characters
 _ROWS = 256
 _SHOWN_COLUMNS = 50
 _SHOWN_CHARACTERS = 40
@@ -54,13 +58,28 @@ def read_tsv(source: DocumentSource) -> Iterator[Document]:
 def read_names(source: DocumentSource) -> Iterator[Document]:
     """Read a column of names. Each cell is a document and its only mention.
 
-    If the options name the column, the file is a table with a header, such as CSV. If not, its lines are tab-separated.
+    The file is a table if it has a heading such as `term`, or is a .csv or .xlsx with several columns, or if the
+    options name a column of its header. Lines of other files are tab-separated.
     """
-    options = source.options
-    if is_workbook(source.path):
-        source = replace(source, options=options._replace(text_column=options.text_column or "1"))
-    elif are_numbers(_named(options)) or not options.text_column:
+    options, suffix = source.options, without_gz(source.path).suffix.lower()
+    is_table, named = suffix in (".csv", SUFFIX), _named(options)
+    if not named:
+        with open_file(source.path, source.opened) as (stream, _, _):
+            first = decoded_head(stream, source.encoding, _HEADER).partition("\n")[0]
+        delimiter = likely_delimiter(first, ",;\t" if is_table else "\t,;")
+        cells = [cell.strip().strip('"') for cell in first.split(delimiter)]
+        heading = min(filter(_HEADING.fullmatch, cells), key=len, default="")
+        if heading:
+            told = f"{source.file}: the first line is a header, and its column {heading} has the names"
+            cast(Problems, source.report).console.print(f"{told}. For another, give --column text=NAME or its number.")
+            source = replace(source, options=options._replace(text_column=heading))
+            return map(with_whole_mention, _read(source, delimiter, quoted=is_table or delimiter != "\t"))
+        if len(cells) == 1:  # a list of names, of which some may have commas
+            is_table, named = suffix == SUFFIX, ["1"]
+    if not is_table and (are_numbers(named) or not named):
         return read_numbered_names(source)
+    if are_numbers(named):
+        source = replace(source, options=options._replace(text_column=options.text_column or "1"))
     return map(with_whole_mention, read_csv(source))
 
 
@@ -81,7 +100,9 @@ def _read(source: DocumentSource, marks: str, *, quoted: bool) -> Iterator[Docum
     header, rows = split_header(_rows(source, chain([first], lines), problems, delimiter, quoted), named)
     header = [cell.strip() for cell in header]
     columns = _find_columns(source, header)
-    for line, row in rows:
+    needed = [header.index(column) for column in (columns.text, columns.doc_id) if column]
+    for line, cells in rows:
+        row = evened(cells, len(header), needed)
         if len(row) == len(header):
             yield _document(source, columns, dict(zip(header, row, strict=True)), line, "line")
         else:
@@ -101,8 +122,8 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the rows. Broken ones are reported, also those with noted problems."""
 
-    def broken(line: int, last: int, error: csv.Error) -> None:
-        source.broken(line, f"the text from here to line {last} is not a row ({error})")
+    def broken(line: int, reason: str) -> None:
+        source.broken(line, reason)
         problems.clear()
 
     for line, cells in split_rows(lines, delimiter, broken, quoted=quoted):

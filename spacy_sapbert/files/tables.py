@@ -31,7 +31,7 @@ _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv
 def split_rows(
     lines: Iterable[str],
     delimiter: str,
-    broken: Callable[[int, int, csv.Error], object],
+    broken: Callable[[int, str], object],
     *,
     quoted: bool,
     n_before: int = 0,
@@ -40,7 +40,7 @@ def split_rows(
 
     Args:
         lines: Lines with their ends.
-        broken: Takes the first and the last line of a row that cannot be split, and the error.
+        broken: Takes the first line of a row that cannot be split, and the reason.
         quoted: Whether cells may be in double quotes. If not, a quotation mark is part of its cell.
         n_before: Number of lines of the file before these.
     """
@@ -53,7 +53,10 @@ def split_rows(
         except StopIteration:
             return
         except csv.Error as error:
-            broken(line, n_before + rows.line_num, error)
+            last, reason = n_before + rows.line_num, str(error)
+            if last > line or "end of data" in reason:
+                reason = f"its quotation mark is not closed, so lines {line} to {last} are lost; close or double it"
+            broken(line, reason)
             continue
         if any(cells):
             yield line, cells
@@ -76,6 +79,15 @@ def split_header(rows: Iterator[Row], used: Iterable[str]) -> tuple[list[str], I
     if are_numbers(used):
         return [str(number) for number, _ in enumerate(first[1], start=1)], chain([first], rows)
     return first[1], rows
+
+
+def evened(cells: list[str], width: int, needed: Iterable[int]) -> list[str]:
+    """Return a row of a width, if the needed cells have text, and only empty cells at its end are missing or too many.
+
+    Other rows stay, since a delimiter or a line end in a cell may have split it.
+    """
+    row = [*cells[:width], *[""] * (width - len(cells))]
+    return cells if any(cells[width:]) or not all(row[column].strip() for column in needed) else row
 
 
 # --- workbooks

@@ -195,6 +195,8 @@ def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
     """
     defaults = {key: value for key, value in values.items() if key in _DEFAULTS}
     others = {key: value for key, value in values.items() if key not in _DEFAULTS}
+    if others.get("select") == "":  # which would take all concepts
+        raise SettingError(setting="select", component=name, value="empty", wanted="an expression of ECL")
     arguments = _arguments(others, _RECIPE, f"the recipe {name}", also=_DEFAULTS)
     for key, own in (("sources", {}), ("translations", {"format": None, "names_language": None})):
         arguments[key] = [_source(source, {**defaults, **own}, name) for source in arguments.get(key, ())]

@@ -32,7 +32,7 @@ class Annotation(NamedTuple):
 
     Attributes:
         links: Its links, one per part.
-        kb_ents: Its concept ids with scores, best first, in scispaCy's format.
+        kb_ents: Its concept ids with scores, best first, in scispaCy's format. Also those of a tie that is not linked.
         kb_id: The ids of its links, see `kb_id_of`.
     """
 
@@ -259,7 +259,8 @@ class Linker:
             if annotation is None:
                 linked = list(map(self._linked, parts, repeat(current)))
                 links = list(map(self._link, parts, linked, repeat(label), repeat(current), repeat(len(parts) > 1)))
-                annotation = Annotation(links, _kb_ents(parts, linked), kb_id_of(links))
+                shown = [found or self._equal(part, current) for part, found in zip(parts, linked, strict=True)]
+                annotation = Annotation(links, _kb_ents(parts, shown), kb_id_of(links))
                 known[id(parts), label] = annotation
             annotations.append(annotation)
         return annotations
@@ -301,6 +302,12 @@ class Linker:
         first, *others = linkable
         above = [candidate for candidate in others if candidate.score > current.least_score]
         return [first, *above[: self.settings.max_entities_per_mention - 1]]
+
+    def _equal(self, part: LinkedPart, current: _Current) -> list[Candidate]:
+        """Return the concepts of a name if none of them is certain. They are candidates, and not linked."""
+        equal = self.linkable(tied(part)) if part.candidates and part.candidates[0].grade >= Grade.NEARLY_SAME else []
+        above = [candidate for candidate in equal if candidate.score > current.least_score]
+        return above[: self.settings.max_entities_per_mention]
 
     def _certainty(self, part: LinkedPart, first: Candidate, current: _Current) -> float:
         """Return the confidence in the first candidate, or the highest of a tie between vocabularies.

@@ -1,6 +1,7 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
 import re
+import warnings
 from bisect import bisect_right
 from pathlib import Path
 from typing import (
@@ -27,10 +28,11 @@ from spacy.training import Example
 from spacy.util import filter_spans
 
 from ..documents.docs import split_tokens_at
+from ..errors import Warnings
 from ..store.artifact import ArtifactWriter
 from ..text.languages import ENGLISH
 from ..text.words import word_keys
-from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
+from .attributes import get_abbreviation_occurrences, get_links, set_matched_name, set_other_words
 from .base import FolderPipe
 from .component_settings import add_factory, check_setting
 from .corrections import CorrectedComponent
@@ -97,6 +99,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     fixed = ("kb", "corrections", "language")
     shown = ("kb", "spans_key")
+    _has_warned = False
 
     def __init__(
         self,
@@ -144,7 +147,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             if not self.nested:
                 return doc
         layers = (spans, doc.ents) if self.overwrite_ents else (doc.ents, spans)
+        is_late = any(map(get_links, doc.ents))
         doc.ents = _without_overlaps(added, *layers)
+        if is_late and not self._has_warned and not all(map(get_links, doc.ents)):
+            self._has_warned = True
+            warnings.warn(Warnings.W420.format(component=self.name), stacklevel=2)
         return doc
 
     def _corrected(self, doc: Doc, spans: List[Span]) -> Tuple[List[Span], List[Span]]:

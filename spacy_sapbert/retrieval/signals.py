@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
-from ..types import SCORE_DIGITS
+from ..types import NIL, SCORE_DIGITS
 from .concepts import ConceptSet, ConceptVectors
 from .phrases import Characters, end_of_beginning
 from .training_counts import NOTHING, DocumentCounts, TrainingCounts, fit_logistic
@@ -146,7 +146,7 @@ class MentionView(TableView):
         candidates: dict[int, float] = {}
         for mention in doc.ents if spans_key is None else doc.spans.get(spans_key, ()):
             linked_ids = set(mention.kb_id_.split("|"))
-            for concept_id, score in mention._.kb_ents:
+            for concept_id, score in () if mention.kb_id_ == NIL else mention._.kb_ents:
                 for position in concepts.positions_of(concept_id):
                     candidates[position] = max(score, candidates.get(position, 0.0))
                     if concept_id in linked_ids:

@@ -114,6 +114,12 @@ def test_errors_leave_nothing(command, dense_folder, corpus, tmp_path, options, 
     assert [path.name for path in tmp_path.iterdir()] == [corpus.name]
 
 
+def test_a_wrong_type_is_found_before_the_pipeline_is_loaded(command, dense_folder, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.pipeline.tokenizer.load_pipeline", None)
+    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", "--type", "Diseas")
+    assert "[E105] There is no mention of type Diseas" in finished.err
+
+
 def test_what_is_not_a_pipeline_is_not_overwritten(command, dense_folder, corpus, tmp_path):
     (tmp_path / "notes").mkdir()
     assert "[E507]" in command("calibrate", dense_folder, corpus, "-o", tmp_path / "notes").err

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import pytest
@@ -32,3 +33,18 @@ def test_context_and_types_are_passed_on(command, small_kb):
 @pytest.mark.parametrize("name", ["heart attack", "[bold]asthma"])
 def test_names_are_no_markup(command, small_kb, name):
     assert command("ground", name, "--kb", small_kb.path).status == 0
+
+
+def test_a_file_of_strings_becomes_a_table(command, small_kb, tmp_path):
+    (tmp_path / "terms.csv").write_text('id;term\n1;breast cancer\n2;"=zzzzzzzz; qqqq"\n')
+    options = ("--file", tmp_path / "terms.csv", "--kb", small_kb.path, "-o")
+    for name, delimiter in (("a.csv", ","), ("a.tsv", "\t")):
+        assert command("ground", *options, tmp_path / name).status == 0
+        rows = list(csv.DictReader((tmp_path / name).open(newline=""), delimiter=delimiter))
+        assert rows[0].items() >= {"text": "breast cancer", "concept_id": "D001943", "score": "1.0"}.items()
+        assert rows[-1]["text"] == "'=zzzzzzzz; qqqq"
+        assert rows[-1]["reason"]
+    assert command("ground", "asthma", *options, tmp_path / "a.json").status == 0
+    found = json.loads((tmp_path / "a.json").read_text())["results"]
+    assert [result["text"] for result in found] == ["asthma", "breast cancer", "=zzzzzzzz; qqqq"]
+    assert "give strings" in command("ground").err

@@ -247,6 +247,13 @@ def test_diff(command, versions, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_diff_shows_ids(command, versions):
+    finished = command("kb", "diff", "old.kb", "new.kb", "--ids")
+    expected = [("concept_added", "D1", "one"), ("names", "D001943", "")]
+    assert [tuple(change.values()) for change in json.loads(finished.out)["ids"]] == expected
+    assert "D001943" in finished.err
+
+
 @pytest.mark.parametrize("name", ["changes.jsonl", "changes.jsonl.gz"])
 def test_diff_writes_all_changes(command, versions, tmp_path, name):
     command("kb", "diff", "old.kb", "new.kb", "-o", name)

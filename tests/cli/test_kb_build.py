@@ -372,3 +372,16 @@ def test_the_language_that_search_shows(translated, command):
         assert f'"{name}"' in command(*search, "--display-language", language).out.decode()
     assert "'de' is not a language of names in" in command(*search, "--display-language", "de").err
     assert "names by language es" in command("kb", "info", "a.kb").err
+
+
+def test_a_table_in_another_encoding(command, tmp_path):
+    (tmp_path / "own.csv").write_bytes("id,name,kind\nD1,fièvre,signe\n".encode("latin-1"))
+    options = ("--encoding", "latin-1", "--column", "type=kind", "-o", "a.kb")
+    assert command("kb", "build", "own.csv", *options).status == 0
+    concept = KnowledgeBase(tmp_path / "a.kb").get("D1")
+    assert (concept.canonical_name, concept.types) == ("fièvre", ("signe",))
+
+
+def test_an_empty_selection_is_refused(command):
+    finished = command("kb", "build", "own.tsv", "--select", "", "-o", "a.kb")
+    assert (finished.status, "[E406] The setting select" in finished.err) == (1, True)

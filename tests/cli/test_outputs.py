@@ -21,7 +21,7 @@ def _leaves(command, path=()):
 LEAVES = dict(_leaves(typer.main.get_command(app)))
 WRITING = {path: command for path, command in LEAVES.items() if OUTPUTS.intersection(p.name for p in command.params)}
 # the input of these commands is optional
-READ_BY_OPTION = {"assemble": ["--kb", "in.txt"], "kb get": ["in.txt"]}
+READ_BY_OPTION = {"assemble": ["--kb", "in.txt"], "ground": ["--file", "in.txt"], "kb get": ["in.txt"]}
 READ_NOTHING = {("demo",), ("init", "config")}
 
 

@@ -97,10 +97,16 @@ def test_broken_rows_are_reported_and_the_rest_is_read(read, messages):
     reasons = messages().splitlines()
     assert "line 2: 3 cells instead of 2" in reasons[0]
     assert "line 4: this is not utf-8" in reasons[1]
-    assert "line 5: the text from here to line 5 is not a row" in reasons[2]
+    assert "line 5: ',' expected after" in reasons[2]
     assert "line 6: this is not utf-8" in reasons[3]
-    assert "line 9: the text from here to line 10 is not a row" in reasons[4]
+    assert "line 9: its quotation mark is not closed, so lines 9 to 10 are lost; close or double it" in reasons[4]
     assert len(reasons) == 5
+
+
+def test_rows_that_lack_empty_cells_are_kept(read, messages):
+    content = "id,text,note\n1,flu\n2,cold,,,\n3\n4,cancer, breast,x\n"
+    assert ids_and_texts(read("a.csv", content)) == [("1", "flu"), ("2", "cold")]
+    assert [line.partition(": ")[2][:7] for line in messages().splitlines()] == ["1 cells", "4 cells"]
 
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -224,3 +230,33 @@ def test_without_pyarrow_the_extra_is_named(read, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(SapbertError, match=r"\[E542\] .*pip install 'spacy-sapbert\[parquet\]'"):
         read("a.parquet", b"PAR1")
+
+
+TOLD = "the first line is a header, and its column {} has the names"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "names", "heading"),
+    [
+        ("a.csv", 'id,term,count\n1,flu,3\n2,"cancer, breast",1\n', ["flu", "cancer, breast"], "term"),
+        ("a.csv", "file_name;Preferred Name\r\nx;flu\r\n", ["flu"], "Preferred Name"),
+        ("a.tsv", 'code\tmention\n1\t"flu" or not\n', ['"flu" or not'], "mention"),
+        ("a.txt", "Term\nflu\ncancer, breast\n", ["flu", "cancer, breast"], "Term"),
+        ("a.txt", 'id,term\n1,"cancer, breast"\n', ["cancer, breast"], "term"),
+        ("a.csv", "flu\ncancer, breast\n", ["flu", "cancer, breast"], ""),
+        ("a.txt", "cancer, breast\nterm pregnancy\n", ["cancer, breast", "term pregnancy"], ""),
+        ("a.tsv", "flu\tx\ncold\ty\n", ["flu", "cold"], ""),
+    ],
+)
+def test_a_header_of_names_is_seen_and_told(read, messages, name, content, names, heading):
+    found = read(name, content, "names")
+    assert [document.text for document in found] == names
+    assert all(document.mentions[0].text == document.text for document in found)
+    assert (TOLD.format(heading) in messages()) == bool(heading)
+
+
+def test_the_column_of_names_is_asked_for(read):
+    content = "código,diagnóstico\n1,gripe\n2,tos\n"
+    with pytest.raises(SapbertError, match=r"\[E128\] .* columns are: código, diagnóstico\. .*--column text=NAME"):
+        read("a.csv", content, "names")
+    assert [document.text for document in read("a.csv", content, "names", text_column="2")][1:] == ["gripe", "tos"]

@@ -182,7 +182,7 @@ def test_reviewed_names(sheet):
     [
         (ReadOptions(text_column="note"), ["flu; cold", "gout"]),
         (ReadOptions("names", text_column="note"), ["flu; cold", "gout"]),
-        (ReadOptions("names"), ["no;te", "1", "2"]),
+        (ReadOptions("names", id_column="2"), ["no;te", "1", "2"]),
         (ReadOptions("names", text_column="2"), ["note", "flu; cold", "gout"]),
     ],
 )

@@ -625,6 +625,36 @@ def test_a_linker_replaces_its_own_links(two):
     assert [ent.kb_id_ for ent in nlp.get_pipe("diseases")(doc).ents] == [NIL, NIL, NIL]
 
 
+@pytest.fixture(scope="module")
+def tied_kb(tmp_path_factory):
+    names = {f"G:{n}": (f"nr{n}", "androgen receptor") for n in range(1, 5)} | {"D:1": ("gout",)}
+    records = [Record(id, tuple(Name(name, "exact", "") for name in names[id]), (), ("Gene",)) for id in names]
+    return str(build_knowledge_base(records, tmp_path_factory.mktemp("tied") / "a.kb").path)
+
+
+def test_candidates_of_a_tie_are_shown(tied_kb):
+    nlp = spacy.blank("en")
+    for name in ("concept_matcher", "sapbert_linker"):
+        nlp.add_pipe(name, config={"kb": tied_kb})
+    (tie, linked) = nlp("The androgen receptor and gout.").ents
+    assert (tie.kb_id_, tie._.kb_ents) == (NIL, [(f"G:{n}", 1.0) for n in range(1, 5)])
+    assert (linked.kb_id_, linked._.kb_ents) == ("D:1", [("D:1", 1.0)])
+    nlp.get_pipe("sapbert_linker").max_entities_per_mention = 1
+    assert nlp("the androgen receptor").ents[0]._.kb_ents == [("G:1", 1.0)]
+
+
+def test_a_matcher_behind_the_linker_says_so_once(tied_kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Gene", "pattern": "gout"}])
+    nlp.add_pipe("sapbert_linker", config={"kb": tied_kb, "encoder": "none"})
+    nlp.add_pipe("concept_matcher", config={"kb": tied_kb})
+    with pytest.warns(UserWarning, match="W420.*concept_matcher"):
+        nlp("gout and androgen receptor")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp("gout and androgen receptor")
+
+
 @pytest.mark.parametrize("spans_key", [None, "sc"])
 def test_a_linker_warns_once_if_nothing_looks_for_mentions(linker, spans_key):
     linker.spans_key = spans_key

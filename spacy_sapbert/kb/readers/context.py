@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import re
 from collections import Counter
@@ -108,9 +107,9 @@ class ReaderContext(Source):
     def cells(self, lines: Iterable[str], delimiter: str, *, quoted: bool, n_before: int = 0) -> Iterator[Row]:
         """Split lines of a file opened with `newline=""` into cells, see `split_rows`. Broken rows are reported."""
 
-        def broken(line: int, _: int, error: csv.Error) -> None:
+        def broken(line: int, reason: str) -> None:
             self.report.rows_read += 1
-            self.drop_broken(line, str(error))
+            self.drop_broken(line, reason)
 
         return split_rows(lines, delimiter, broken, quoted=quoted, n_before=n_before)
 

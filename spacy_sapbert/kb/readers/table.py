@@ -11,13 +11,14 @@ from shlex import quote
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
-from ...files.tables import Row, is_workbook, likely_delimiter, split_header
+from ...files.tables import Row, evened, is_workbook, likely_delimiter, split_header
 from ...types import Record
 from ..ids import curie
 from .context import ReaderContext
 from .ontology import add_prefix, without_release
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
+_PLURALS = {field.rstrip("s"): field for field in FIELDS}
 _PREFERRED = "preferred"  # the field that says which row has the preferred name of a concept
 _YES = frozenset({"1", "p", "pt", "preferred", "t", "true", "x", "y", "yes"})
 _PREFIXED = ("alternative_ids", "parents", "xrefs")
@@ -47,7 +48,7 @@ def read_table(
 
     Args:
         columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
-            from the column of the same name, if there is one; it may be in the singular, such as `type`. A cell of
+            from the column of the same name, if there is one. Both may be in the singular, such as `type`. A cell of
             `id`, `name`, `source` or `language` holds one value. The first column of `id` holds the primary id, and the
             first column of `name` the preferred name. A cell of `synonyms`, `alternative_ids`, `types`, `parents` or
             `xrefs` may hold several values. Columns may be numbers instead, counted from 1. Then the file has no
@@ -68,7 +69,11 @@ def read_table(
     given = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(given) != 1:
         raise OptionError(option=f"The delimiter {delimiter!r}", reason="it must be one character, such as , or \\t")
-    chosen = {field: [names] if isinstance(names, str) else list(names) for field, names in (columns or {}).items()}
+    chosen: dict[str, list[str]] = {}
+    for field, names in (columns or {}).items():
+        name, colon, prefix = field.partition(":")
+        of_field = chosen.setdefault(_PLURALS.get(name, name) + colon + prefix, [])
+        of_field += [names] if isinstance(names, str) else names
     where = dict(where or {})
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
@@ -81,7 +86,7 @@ def read_table(
         header, rows = _without_syntax(*split_header(rows, [*chain(*chosen.values()), *where]))
         fields = _fields(context, chosen, header)
         where = {_column(column, header): cell for column, cell in where.items()}
-        for line, row in context.named_cells(rows, header, where):
+        for line, row in context.named_cells(_evened(context, rows, header, fields), header, where):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
             else:
@@ -101,6 +106,18 @@ def _parse_term(cell: str) -> str:
     if literal:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), literal["text"])
     return cell[1:-1] if cell.startswith("<") and cell.endswith(">") else cell
+
+
+def _evened(
+    context: ReaderContext, rows: Iterator[Row], header: Sequence[str], fields: Mapping[str, Sequence[str]]
+) -> Iterator[Row]:
+    """Yield the rows. Those with an id and a name may lack empty cells at their end, or have some too many."""
+    needed = [header.index(fields[field][0]) for field in ("id", "name")]
+    for line, cells in rows:
+        row = evened(cells, len(header), needed)
+        if len(row) != len(cells):
+            context.report.notes["rows with fewer or more cells, kept"] += 1
+        yield line, row
 
 
 def _record(

@@ -95,6 +95,21 @@ def test_lines_of_broken_rows(read, tmp_path, text, skip, line):
     assert [row.line for row in read(tmp_path / "t.csv", text, skip=skip)[1].problems] == [line]
 
 
+def test_rows_with_an_id_and_a_name_are_kept(read, tmp_path):
+    text = 'id,name,note\n1,a\n2,b,,,\n3\n4,c,"x,\n5,d,x\n'
+    records, report = read(tmp_path / "t.csv", text)
+    assert [record.concept_id for record in records] == ["1", "2"]
+    assert report.notes == {"rows with fewer or more cells, kept": 2}
+    unclosed = "its quotation mark is not closed, so lines 5 to 6 are lost; close or double it"
+    assert [problem.reason for problem in report.problems] == ["1 cells instead of 3", unclosed]
+
+
+def test_fields_in_the_singular(read, tmp_path):
+    columns = {"type": "kind", "types": "other", "xref:UniProt": "protein"}
+    (record,), _ = read(tmp_path / "t.csv", "id,name,kind,other,protein\n1,a,Sign,Symptom,P1\n", columns=columns)
+    assert (record.types, record.xrefs) == (("Sign", "Symptom"), ("UNIPROT:P1",))
+
+
 def test_mapped_columns_and_separator(read, tmp_path):
     text = 'Gene,Symbol,Full name,Also\n5,A1BG,"glycoprotein, alpha","ABG, GAB"\n6,A2M,,\n'
     columns = {"id": "Gene", "name": ["Symbol", "Full name"], "synonyms": "Also"}
