@@ -88,7 +88,7 @@ def test_known_misses_stay_known(nlp, marked):
 
 
 def test_most_sentences_of_every_language_are_right():
-    pipelines = {language: spacy.blank(language) for language in ("en", "es", "de", "fr")}
+    pipelines = {language: spacy.blank(language) for language in ("en", "es", "de", "fr", "nl", "pt")}
     for nlp in pipelines.values():
         nlp.add_pipe("note_sections")
         nlp.add_pipe("assertion_detector")

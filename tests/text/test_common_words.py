@@ -34,7 +34,14 @@ def test_the_lists_have_each_word_once_in_lower_case():
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("es", "derecha leve TAC"), ("de", "rechts leicht MRT"), ("fr", "droite IRM")]
+    ("language", "words"),
+    [
+        ("es", "derecha leve TAC"),
+        ("de", "rechts leicht MRT"),
+        ("fr", "droite IRM"),
+        ("nl", "rechts licht MRI"),
+        ("pt", "direita leve TC"),
+    ],
 )
 def test_lists_of_other_languages(language, words):
     assert language in LISTED_LANGUAGES

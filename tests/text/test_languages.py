@@ -43,7 +43,7 @@ def test_english_is_the_default_and_each_language_has_one_object():
 
 @pytest.mark.parametrize("code", ["fi", "", "rules", "../en", "EN"])
 def test_a_language_without_rules(code):
-    with pytest.raises(SapbertError, match=r"E125.*de, en, es, fr"):
+    with pytest.raises(SapbertError, match=r"E125.*de, en, es, fr, nl, pt"):
         rules_of(code)
 
 
@@ -54,6 +54,8 @@ def test_words_that_change_the_meaning_distinguish_names(code):
         "en": "and or not no without",
         "es": "y e o u no sin ni",
         "fr": "et ou non sans pas ni",
+        "nl": "en of niet geen zonder",
+        "pt": "e ou nem não sem",
     }
     words = rules_of(code).words
     assert words.function_words.isdisjoint(negations[code].split())
@@ -127,7 +129,16 @@ def test_first_split(code, text, expected):
 
 @pytest.mark.parametrize(
     ("code", "text"),
-    [("es", "cáncer de cabeza y cuello"), ("es", "vitamina E"), ("es", "edema"), ("de", "Wunde"), ("fr", "bouche")],
+    [
+        ("es", "cáncer de cabeza y cuello"),
+        ("es", "vitamina E"),
+        ("es", "edema"),
+        ("de", "Wunde"),
+        ("fr", "bouche"),
+        ("nl", "kanker van hoofd en hals"),
+        ("pt", "câncer de cabeça e pescoço"),
+        ("pt", "vitamina E"),
+    ],
 )
 def test_single_mentions(code, text):
     assert composite_splits(text, rules=rules_of(code)) == []

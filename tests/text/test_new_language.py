@@ -138,7 +138,7 @@ def found(tmp_path_factory):
 
 
 def test_words(found):
-    assert found["languages"] == ["de", "en", "es", "fr", "it"]
+    assert found["languages"] == ["de", "en", "es", "fr", "it", "nl", "pt"]
     assert found["keys"] == [["mammella", "tumoro"]] * 2
     assert found["opposites"] == 1
 
@@ -155,9 +155,11 @@ def test_pipeline(found):
 
 def test_components_that_need_files_of_their_own(found):
     cues, headings = found["errors"]
-    assert cues.startswith("[E125] 'it' is not a language with cues. Choose one of: de, en, es, fr. Or give")
+    assert cues.startswith("[E125] 'it' is not a language with cues. Choose one of: de, en, es, fr, nl, pt. Or give")
     assert "the setting cues" in cues
-    assert headings.startswith("[E125] 'it' is not a language with headings of notes. Choose one of: de, en, es, fr.")
+    assert headings.startswith(
+        "[E125] 'it' is not a language with headings of notes. Choose one of: de, en, es, fr, nl, pt."
+    )
 
 
 def sections(text):

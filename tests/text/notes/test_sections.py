@@ -18,6 +18,8 @@ def test_headings(text, labels):
         ("de", "Familienanamnese: Gicht", "family history"),
         ("es", "ANTECEDENTES FAMILIARES\nGota", "family history"),
         ("fr", "Antécédents familiaux : goutte", "family history"),
+        ("nl", "Familieanamnese: jicht", "family history"),
+        ("pt", "ANTECEDENTES FAMILIARES\nGota", "family history"),
     ],
 )
 def test_languages(language, text, label):
