@@ -107,7 +107,9 @@ def test_genes_species_and_cell_lines_are_those_that_biored_annotates() -> None:
     assert annotated["CellLine"] <= {record.concept_id for record in lines}
 
 
-@pytest.mark.parametrize("folder", ["biored", "nlm_gene", "gnormplus", "s800", "linnaeus", "bioid", "tmvar3", "drugprot"])
+@pytest.mark.parametrize(
+    "folder", ["biored", "nlm_gene", "gnormplus", "s800", "linnaeus", "bioid", "tmvar3", "drugprot"]
+)
 def test_some_documents_are_for_development(folder: str) -> None:
     (path,) = (SAMPLE / "corpora" / folder).iterdir()
     found = documents(f"corpora/{folder}/{path.name}")

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from .. import starter
 from ..errors import OptionError
+from ..files.opening import sha256_of
 from ..store.artifact import KB, Artifact, saved_artifacts
-from ..store.cache import shared
+from ..store.cache import cache_dir, make_once, shared
+from ..text.normalize import lower
 from .knowledge_base import KnowledgeBase
 
 KB_FILE = "concepts.kb"
+STARTER, CLINICAL = "starter", "clinical"
+"""The names of the vocabulary in the package, and of the same one with the names that clinical notes use."""
+_OWN_SOURCE = "spacy-sapbert"  # of names that were written for notes
 _SUFFIX = ".kb"  # of the file in a saved pipeline
+
+logger = logging.getLogger(__name__)
 
 
 def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
     """Open a knowledge base. All users of one file in a process share one object.
 
     Args:
-        kb: "starter" for the vocabulary in the package, the path of a file that `kb build` wrote, or the folder of a
-            saved pipeline, for its vocabulary.
+        kb: "starter" for the vocabulary in the package, "clinical" for the one with the names that clinical notes use,
+            the path of a file that `kb build` wrote, or the folder of a saved pipeline, for its vocabulary.
 
     Raises:
         OptionError: The pipeline has several vocabularies.
@@ -33,12 +43,40 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
 
 def vocabulary_path(kb: str | Path) -> Path:
     """Return the file that `load_knowledge_base` opens, whether it exists or not."""
-    path = starter.VOCABULARY if kb == "starter" else Path(kb)
+    if kb == CLINICAL:
+        return _clinical_vocabulary()
+    path = starter.VOCABULARY if kb == STARTER else Path(kb)
     saved = saved_artifacts(path, KB, _SUFFIX)
     if len(saved) > 1:
         remedy = f"Give the path of one of them: {', '.join(map(str, saved))}."
         raise OptionError(option=path, reason="this pipeline has several vocabularies", remedy=remedy)
     return saved[0] if saved else path
+
+
+def _clinical_vocabulary() -> Path:
+    """Return the vocabulary for clinical notes. The first use makes it in the cache folder, in about 15 seconds."""
+    base = KnowledgeBase(starter.VOCABULARY)
+    state = f"{base.fingerprint[:16]}-{sha256_of(starter.CLINICAL_NAMES)[:16]}"
+    path = cache_dir() / "vocabularies" / f"{CLINICAL}-{state}{_SUFFIX}"
+    make_once(path, path.is_file, lambda: _join_clinical_names(base, path))
+    return path
+
+
+def _join_clinical_names(base: KnowledgeBase, path: Path) -> None:
+    from .build import build_knowledge_base  # imported here, since a made vocabulary needs none of them
+    from .export import stream_records
+    from .readers import ReadReport, read_vocabulary
+    from .stop_names import StopNameRules
+
+    logger.info("Joining the vocabulary in the package and the names of clinical notes into %s", path)
+    records = list(read_vocabulary(starter.CLINICAL_NAMES, "table", report=ReadReport()))
+    # such as "depression" and "tired": stop names elsewhere, since they mean something else in abstracts
+    own = {lower(name.text) for record in records for name in record.names if name.source == _OWN_SOURCE}
+    stop_names = StopNameRules.from_json(base.meta["stop_names"])._replace(kept=frozenset(own))
+    about = {"name": CLINICAL, "title": f"{base.meta['catalog']['title']}, with findings of notes", "home": ""}
+    meta: dict[str, Any] = {key: base.meta[key] for key in ("release", "sources") if key in base.meta}
+    meta |= {"catalog": about, "licence": f"{base.meta['licence']} {starter.CLINICAL_LICENSE}"}
+    build_knowledge_base(chain(stream_records(base), records), path, meta, stop_names)
 
 
 def kb_artifact(kb: KnowledgeBase) -> Artifact:

@@ -13,11 +13,11 @@ from thinc.api import Model
 from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
-from ..kb.storage import load_knowledge_base
+from ..kb.storage import CLINICAL, STARTER, load_knowledge_base
 from ..review.corrections_file import open_corrections
 from ..text.languages import ENGLISH
 from ..vectors.flat import encoding_progress
-from .box import ADDED, NER, load, types_of_labels
+from .box import ADDED, NER, config_of_box, read_box, types_of_labels
 from .component_settings import settings_of
 from .corrections import read_decisions
 from .factories import ASSERTION, INSIDE, LINKER, MATCHER, RESOLVER, SECTIONS, SENTENCIZER
@@ -32,6 +32,10 @@ _LIMITS = (
 )
 BOX, NO_NER = "box", "none"
 """Values of `ner` beside a pipeline."""
+FINDER = "name_finder"
+"""The `concept_matcher` before the NER of a pipeline for notes."""
+NOTE_LABELS = ("Disease", "Chemical")
+"""What the NER finds in notes. It was trained on abstracts, and takes "patient", "knee" or a surname for others."""
 
 
 def assemble(
@@ -78,7 +82,8 @@ def assemble(
         raise OptionError(option="--from", reason="it needs --kb, the new vocabulary, or --corrections")
     # an old pipeline can be changed in its place
     refuse_input(output, [corrections, kb, encoder, ner])
-    load_knowledge_base(kb or "starter")  # a wrong path must not wait for an encoder
+    named = kb or (CLINICAL if notes and lang == ENGLISH.code else STARTER)
+    load_knowledge_base(named)  # a wrong path must not wait for an encoder
     if corrections:
         open_corrections(corrections)
     with progress_callback(stderr_console(), "names") as progress, encoding_progress(progress):
@@ -86,8 +91,8 @@ def assemble(
             nlp = _changed(old, kb)
         else:
             linker = {"encoder": encoder or "starter", "index": index or "auto", "vectors": {"pooling": pooling}}
-            nlp = new_pipeline(kb or "starter", linker, storage or INSIDE, ner, lang, clinical=notes)
-        if assertion or notes:
+            nlp = new_pipeline(named, linker, storage or INSIDE, ner, lang, clinical=notes)
+        if assertion and not notes:
             _add_assertion(nlp)
         if corrections:
             _obey(nlp, corrections)
@@ -111,16 +116,20 @@ def new_pipeline(
     label_types = types_of_labels(types)
     if ner is None:
         has_all = 0 < sum(map(len, label_types.values())) == len(types)
-        ner = BOX if has_all and lang == ENGLISH.code and not clinical else NO_NER
+        ner = BOX if has_all and lang == ENGLISH.code else NO_NER
     if ner == BOX:
         if lang != ENGLISH.code:
             raise OptionError(option="--lang", reason="the NER in the package reads English only")
-        nlp, linker = _box_ner(label_types, storage), {"label_types": label_types, **linker}
+        wanted = [label for label in label_types if label in NOTE_LABELS] if clinical else label_types
+        nlp, linker = _box_ner(wanted, storage), {"label_types": label_types, **linker}
     else:
         nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)
     if LINKER in nlp.pipe_names:
         reason = f"the pipeline has a {LINKER} already; --from changes the vocabulary of such a pipeline"
         raise OptionError(option="--ner", reason=reason)
+    vocabulary = {"kb": kb, "storage": storage}
+    if clinical and ner == BOX:  # names first: what the NER finds around them is often a word too long
+        nlp.add_pipe(MATCHER, FINDER, before=NER, config=vocabulary)
     if clinical:
         _add(nlp, SECTIONS)
     short_forms = clinical and nlp.lang == ENGLISH.code
@@ -128,18 +137,19 @@ def new_pipeline(
         nlp.add_pipe(RESOLVER, config={"clinical": short_forms})
     elif short_forms:
         nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
-    vocabulary = {"kb": kb, "storage": storage}
     if ner == NO_NER:
         nlp.add_pipe(MATCHER, config=vocabulary)
     _add(nlp, "composite_splitter")
     nlp.add_pipe(LINKER, config={**vocabulary, **linker})
+    if clinical:
+        _add_assertion(nlp)
     return nlp
 
 
 def _box_ner(labels: Iterable[str], storage: str) -> Language:
     """Return the NER in the package, for mentions with these labels."""
     settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage}}
-    nlp = load(exclude=ADDED, config={"components": settings})
+    nlp = read_box(config_of_box(), {"components": settings}, exclude=ADDED)
     nlp.meta.update(dict.fromkeys(("author", "url", "description"), ""))  # of the pipeline in the package
     return nlp
 

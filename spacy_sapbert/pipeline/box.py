@@ -1,4 +1,4 @@
-"""The pipeline in the package: `spacy.load("spacy_sapbert")`."""
+"""The pipelines in the package: `spacy.load("spacy_sapbert")`, and `spacy_sapbert.load("notes")`."""
 
 from typing import Any, Dict, Iterable, List, Union
 
@@ -8,9 +8,13 @@ from spacy.language import Language
 from spacy.vocab import Vocab
 from thinc.api import Model, NumpyOps
 
+from ..errors import ChoiceError
 from ..kb.semantic_types import find_types
+from ..kb.storage import CLINICAL
 from ..starter import BOX
 
+ABSTRACTS, NOTES = "abstracts", "notes"
+"""The names of the pipelines in the package."""
 NER = "ner"
 LABELS = ("Disease", "Chemical", "Gene", "Species", "CellLine")
 ADDED = ("composite_splitter", "sapbert_linker", "gene_species")
@@ -21,6 +25,7 @@ _GROUPS = {"Disease": "DISO", "Chemical": "CHEM", "Gene": "GENE", "Species": "LI
 
 
 def load(
+    name: str = ABSTRACTS,
     *,
     vocab: Union[Vocab, bool] = True,
     disable: Union[str, Iterable[str]] = (),
@@ -28,21 +33,53 @@ def load(
     exclude: Union[str, Iterable[str]] = (),
     config: Dict[str, Any] = {},
 ) -> Language:
-    """Load the pipeline in the package. `spacy.load("spacy_sapbert")` calls it, with the same arguments.
+    """Load a pipeline in the package. `spacy.load("spacy_sapbert")` calls it, with the same arguments.
 
-    It finds diseases, chemicals, genes, species and cell lines, and links them to the starter vocabulary. It needs no
-    network. The first text takes about ten seconds more on a new machine: the index of the vocabulary is made once.
+    It needs no network. The first text takes about ten seconds more on a new machine: the index of the vocabulary is
+    made once. "notes" makes its vocabulary, too, and takes about a minute.
 
     Args:
+        name: "abstracts" finds diseases, chemicals, genes, species and cell lines, and links them to the starter
+            vocabulary. "notes" is for clinical notes: the pipeline that `assemble --notes` saves, with sections, flags
+            and short forms.
         vocab: A vocabulary of strings. True makes one.
         disable: Components that are loaded, but do not run.
         enable: The only components that run.
         exclude: Components that are not loaded.
         config: Settings that replace those of the pipeline.
+
+    Raises:
+        ChoiceError: There is no pipeline of this name.
     """
-    settings = util.load_config(BOX / "config.cfg", overrides=util.dict_to_dot(config, for_overrides=True))
+    choices = {"vocab": vocab, "disable": disable, "enable": enable, "exclude": exclude}
+    if name == NOTES:
+        from .assemble import new_pipeline  # which needs this module
+
+        return read_box(new_pipeline(CLINICAL, clinical=True).config.to_str(), config, **choices)
+    if name != ABSTRACTS:
+        raise ChoiceError(given=name, what="pipeline in the package", choices=(ABSTRACTS, NOTES))
+    nlp = read_box(config_of_box(), config, **choices)
+    if NER in nlp.component_names:
+        ner: Any = nlp.get_pipe(NER)
+        ner.warns_of_notes = True
+    return nlp
+
+
+def config_of_box() -> str:
+    return (BOX / "config.cfg").read_text(encoding="utf-8")
+
+
+def read_box(settings: str, config: Dict[str, Any], **choices: Any) -> Language:
+    """Make a pipeline with the NER and the tokenizer in the package.
+
+    Args:
+        settings: The config of the pipeline, as text.
+        config: Settings that replace those of the pipeline.
+        **choices: See `load`.
+    """
+    own = util.load_config_from_str(settings, overrides=util.dict_to_dot(config, for_overrides=True))
     meta = util.get_model_meta(BOX.parents[1])  # where spaCy looks for the one of a package
-    nlp = util.load_model_from_config(settings, vocab=vocab, disable=disable, enable=enable, exclude=exclude, meta=meta)
+    nlp = util.load_model_from_config(own, meta=meta, **choices)
     # the other components have no files: their vocabulary and encoder are those of the package
     nlp.from_disk(BOX, exclude=[name for name in nlp.component_names if name != NER])
     if NER in nlp.component_names:

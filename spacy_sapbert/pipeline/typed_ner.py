@@ -1,5 +1,6 @@
 """`typed_ner`: an NER that learns each type from the corpora that annotate it."""
 
+import warnings
 from collections import Counter
 from itertools import islice
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -13,10 +14,11 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..documents.docs import annotated_labels, unsure_spans
-from ..errors import Errors, SapbertError, TrainingDataError
+from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..text.formulas import ELEMENTS
-from ..text.general_text import after_citation, general_mentions
+from ..text.general_text import after_citation, general_mentions, lead_in
 from ..text.languages import ENGLISH
+from ..text.notes.sections import is_note
 from ..training import tagging
 from .component_settings import check_setting
 from .scorers import score_annotated_types
@@ -70,6 +72,7 @@ class TypedNer(TrainablePipe):
         self.only_labels = only_labels
         self.cfg: Dict[str, Any] = {"labels": []}
         self.scorer = scorer
+        self.warns_of_notes = False  # that of the pipeline for abstracts does so, once
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -153,6 +156,9 @@ class TypedNer(TrainablePipe):
         docs = list(docs)
         if not any(map(len, docs)):
             return [[] for _ in docs]
+        if self.warns_of_notes and any(is_note(doc.text, doc.lang_) for doc in docs):
+            self.warns_of_notes = False
+            warnings.warn(Warnings.W421, stacklevel=2)
         members, n_labels = tagging.members_of(self.model), len(self.labels)
         scores = [
             self._shaped(of_doc).reshape(len(of_doc), members, n_labels, tagging.N_TAGS).mean(axis=1)
@@ -258,7 +264,12 @@ def _without_general(
     spans = [_without_citation(doc, span) if doc[span.start].text[0] == "[" else span for span in spans]
     mentions = [(doc[span.start].idx, doc[span.end - 1].idx + len(doc[span.end - 1]), span.label) for span in spans]
     general = set(general_mentions(doc.text, sorted(mentions)))
-    return [_with_charge(doc, span, chemical) for span, mention in zip(spans, mentions) if mention not in general]
+    wanted = (_without_lead_in(doc, span) for span, mention in zip(spans, mentions) if mention not in general)
+    return [_with_charge(doc, span, chemical) for span in wanted]
+
+
+def _without_lead_in(doc: Doc, span: "tagging.TokenSpan") -> "tagging.TokenSpan":
+    return span._replace(start=span.start + lead_in([token.text_with_ws for token in doc[span.start : span.end]]))
 
 
 def _without_citation(doc: Doc, span: "tagging.TokenSpan") -> "tagging.TokenSpan":

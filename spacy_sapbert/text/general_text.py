@@ -28,10 +28,25 @@ _PARTS = (
 )
 _NO_CONCEPT = re.compile(rf"(?<![\w.-])(?:{'|'.join(_PARTS)})")
 _CITED = re.compile(rf"{_CITATION}\s*")
+_REPORTS = frozenset(
+    ["denies", "denied", "denying", "endorses", "endorsed", "endorsing", "reports", "reported", "mostly"]
+)
 _GENE, _SPECIES = "GENE", "SPECIES"
 _ABOUT_GENES = re.compile(
     r"(?i)\bgen(?:es?|etic)\b|protein|[rd]na\b|express|mutat|mutant|allele|receptor|\bcells?\b|signal|serum|mice\b"
 )
+
+
+def lead_in(words: Sequence[str]) -> int:
+    """Return how many words before a mention an NER took for a part of it: "Denies fever", "Abdomen: tenderness".
+
+    Args:
+        words: The words and signs of what it found, with the blanks behind them.
+    """
+    number = max((position for position, word in enumerate(words, 1) if word == ": "), default=0)
+    while number < len(words) - 1 and words[number].strip().lower() in _REPORTS:
+        number += 1
+    return number % len(words)
 
 
 def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
