@@ -1,6 +1,7 @@
-"""Prepare corpora: list the ids that they annotate, and split them by document.
+"""Prepare corpora: list the ids that they annotate, leave mentions open, and split them by document.
 
 python scripts/corpora.py labels CORPUS … --output labels.txt
+python scripts/corpora.py leave-open CORPUS LABEL
 python scripts/corpora.py split FOLDER --train-ids IDS --dev-ids IDS --train FOLDER --dev FOLDER
 """
 
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from spacy_sapbert.documents.docbin import read_docbin, write_docbin
-from spacy_sapbert.documents.docs import DOC_ID
+from spacy_sapbert.documents.docs import DOC_ID, UNSURE, unsure_spans
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.files.output import open_output
 
@@ -31,6 +32,22 @@ def labels(
         for concept_id in sorted(ids):
             write(f"{concept_id}\n")
     typer.echo(f"{output}: {len(ids):,} ids", err=True)
+
+
+@app.command()
+def leave_open(
+    corpus: Annotated[Path, typer.Argument(help="A .spacy file of `spacy-sapbert convert`; it is changed.")],
+    label: Annotated[str, typer.Argument(help="The label of the mentions.")],
+) -> None:
+    """Make mentions of a label unsure, since the corpus sees their bounds in another way than the others.
+
+    So it only teaches where no mention of this label is.
+    """
+    docs = list(read_docbin(corpus))
+    for doc in docs:
+        doc.spans[UNSURE] = [*unsure_spans(doc), *(entity for entity in doc.ents if entity.label_ == label)]
+        doc.ents = [entity for entity in doc.ents if entity.label_ != label]
+    typer.echo(f"{corpus}: {write_docbin(docs, corpus):,} documents", err=True)
 
 
 @app.command()

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from weasel.cli.assets import project_assets
 
 from spacy_sapbert.documents.docbin import read_docbin, write_docbin
-from spacy_sapbert.documents.docs import DOC_ID
+from spacy_sapbert.documents.docs import DOC_ID, unsure_spans
 
 ROOT = Path(__file__).parents[1]
 TEXT = b"D003550||Cystic Fibrosis|CF\n"
@@ -230,6 +230,16 @@ def test_corpora_are_split_by_ids(run, tmp_path):
     assert "a.spacy has no document for dev" in shown
     (tmp_path / "empty").mkdir()
     assert "no .spacy file" in run("corpora", "split", "empty", *options, cwd=tmp_path, code=1)
+
+
+def test_mentions_are_left_open(run, tmp_path):
+    doc = spacy.blank("en")("Leptin and iron")
+    doc.ents = [doc.char_span(0, 6, "Gene"), doc.char_span(11, 15, "Chemical")]
+    write_docbin([doc], tmp_path / "small.spacy")
+    run("corpora", "leave-open", "small.spacy", "Gene", cwd=tmp_path)
+    (left,) = read_docbin(tmp_path / "small.spacy")
+    assert [entity.text for entity in left.ents] == ["iron"]
+    assert [(span.text, span.label_) for span in unsure_spans(left)] == [("Leptin", "Gene")]
 
 
 def test_corpora_without_ids_give_no_labels(run, tmp_path):
