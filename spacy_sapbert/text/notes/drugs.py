@@ -129,7 +129,7 @@ class DrugReader(CueMatcher):
         is_taken = cue is not None and cue[0] <= 2 and cue[2] != UNKNOWN  # also in a list: "calcium and vitamin D"
         if name in self._measured and not (dosage or is_taken or of_section):
             return NO_MEDICATION
-        if cue:
+        if cue and not (cue[2] == UNKNOWN and of_section and cue[0] > 1):
             return cue[2]
         if section == LABORATORY and not dosage:
             return NO_MEDICATION
