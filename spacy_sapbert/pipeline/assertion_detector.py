@@ -16,8 +16,10 @@ from ..kb.semantic_types import DRUG as OF_DRUG
 from ..kb.semantic_types import kind_of
 from ..text.notes.assertion import (
     ANY,
+    CAUSE,
     CHRONIC,
     DIRECTIONS,
+    DONE,
     FLAGS,
     PAST,
     SAME,
@@ -122,10 +124,11 @@ class AssertionDetector(MentionComponent):
         for number, (start, _) in enumerate(mentions):
             of_scope.setdefault(bisect_right(bounds, start) - 1, []).append(number)
         found: Dict[int, Found] = {}
+        of_lists = self.matcher.of_lists(text, bounds)
         reader = drug_reader_of(self.vocab.lang) if is_note else None
         for first, numbers in of_scope.items():
             places, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
-            flag = flag_at(sections, bounds[first], self.vocab.lang)
+            flag = flag_at(sections, bounds[first], self.vocab.lang) or of_lists.get(first)
             flags = dict(zip(numbers, self.matcher.flags_of(text, scope, places, flag, in_note=is_note)))
             found.update((number, (of_one, Drug())) for number, of_one in flags.items())
             drugs = [number for number in numbers if reader and _is_drug(spans[number])]
@@ -164,4 +167,4 @@ def default_cues(language: str = "en") -> Cues:
 
 def _are_valid(cues: Cues) -> bool:
     directions = {direction for flag, of_flag in cues.items() if flag != SAME for direction in of_flag}
-    return set(cues) <= {*FLAGS, ANY, PAST, CHRONIC, SECTION, SAME} and directions <= {*DIRECTIONS, ANY}
+    return set(cues) <= {*FLAGS, ANY, PAST, DONE, CAUSE, CHRONIC, SECTION, SAME} and directions <= {*DIRECTIONS, ANY}

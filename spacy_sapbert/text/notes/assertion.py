@@ -7,6 +7,7 @@ such as "but", the next sentence, line of a list, or heading. Cues are data, see
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -27,6 +28,10 @@ ANY = "any"
 """The key of cues that belong to no single flag: ends of all scopes, and phrases that are no cue at all."""
 PAST = "past"
 """The key of cues that flag a mention as historical unless its disease is chronic."""
+DONE = "done"
+"""The key of cues such as "status post", which do so up to the next comma of a list."""
+CAUSE = "cause"
+"""The key of cues after which the cause of a finding comes: of "we suspect", the cause is uncertain, and it is not."""
 CHRONIC = "chronic"
 """The key of cues of chronic diseases, and of words that name them."""
 SECTION = "section"
@@ -47,8 +52,12 @@ _WORDS = re.compile(
 )
 _MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and where a scope begins and ends
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
-_REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
+_REACH = {"uncertain": 7, "historical": 12, PAST: 12, DONE: 4, CHRONIC: 2}
 _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
+# the end of a line that introduces a list, and the mark of its first item
+_LIST = re.compile(r":[ \t\r]*\n\s*(?P<mark>(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s)?)")
+_END_OF_LIST = re.compile(r"\n[ \t\r]*\n")
+_END_OF_ITEMS = re.compile(r"\n(?![ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))")
 _PREFIX = re.compile(r"(?<![^\W_])(?:non|pre|pré|prä|pseudo)[-‐‑–]$", re.IGNORECASE)
 _EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
 _BREAKS = re.compile(
@@ -141,9 +150,26 @@ class CueMatcher:
     def _joined(self, found: set[str], is_chronic: bool) -> Flags:
         if "negated" in found:  # "no history of" denies a finding of any time
             found = found - {"historical", PAST, "uncertain"}
-        if PAST in found and CHRONIC not in found and not is_chronic:
+        if not found.isdisjoint((PAST, DONE)) and CHRONIC not in found and not is_chronic:
             found = {*found, "historical"}
         return tuple(flag for flag in self.flags if flag in found)
+
+    def of_lists(self, text: str, bounds: Sequence[int]) -> dict[int, str]:
+        """Return the flag of each scope in a list, by number, if the line that introduces the list has a cue of it."""
+        flags: dict[int, str] = {}
+        end = 0
+        for match in _LIST.finditer(text):
+            if match.start() < end:
+                continue
+            line = max(text.rfind("\n", 0, match.start()) + 1, bounds[bisect_right(bounds, match.start()) - 1])
+            found: list[set[str]] = [set()]
+            _sweep([*self.items(text, (line, match.start()), ())[0], 0], BEFORE, found)
+            if flag := next((flag for flag in self.flags if flag in found[0]), ""):
+                last = (_END_OF_ITEMS if match["mark"] else _END_OF_LIST).search(text, match.end())
+                end = last.start() if last else len(text)
+                first = bisect_right(bounds, match.start())
+                flags |= dict.fromkeys(range(first, bisect_left(bounds, end)), flag)
+        return flags
 
     def is_chronic(self, mention: str) -> bool:
         """Return whether a mention is a disease that stays, so that it is present if it was there in the past."""
@@ -195,6 +221,7 @@ def _add_of_section(flag: str, items: Iterable[int | _Entries | None], found: li
 def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[set[str]]) -> None:
     """Add the flags of the cues of a direction to the mentions in their scope."""
     last: dict[str, int] = {}  # the position that each flag still reaches
+    uncertain: list[int] = []  # the mentions of the last cue
     for position, item in enumerate(items):
         if item is None:
             continue
@@ -203,7 +230,15 @@ def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[s
                 if position <= end:
                     found[item].add(flag)
                     last[flag] = position + _reach(flag, direction)
+            if "uncertain" in last and position <= last["uncertain"]:
+                uncertain.append(item)
             continue
+        if (CAUSE, BEFORE) in item and direction == BEFORE and "uncertain" in last:
+            for number in uncertain:
+                found[number].discard("uncertain")
+            last["uncertain"] = position + _reach("uncertain", direction)
+        if ("uncertain", direction) in item:
+            uncertain = []
         for flag, kind in item:
             if kind == END or (kind != direction and direction == AFTER):
                 for name in _ended(flag, kind, last):
@@ -221,7 +256,7 @@ def _ended(flag: str, kind: str, last: Iterable[str]) -> list[str]:
         return list(last)
     if flag == ANY:
         return [name for name in last if name != "family"]  # "his father had gout but no stroke"
-    return [flag, PAST] if flag == "historical" else [flag]
+    return [flag, PAST, DONE] if flag == "historical" else [flag]
 
 
 def _reach(flag: str, direction: str) -> int:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...files.values import languages_of
 from .assertion import AFTER, ANY, BEFORE, DIRECTIONS, END, SAME, SECTION, CueMatcher, Flags, Items, Span, read_cue_file
+from .sections import LABORATORY
 
 _FOLDER = Path(__file__).parent
 LANGUAGES = languages_of(_FOLDER, "_drugs")
@@ -25,7 +26,7 @@ NO_MEDICATION = "no medication"
 
 _OF_FLAGS = {"negated": STOPPED, "hypothetical": PLANNED, "historical": COMPLETED, "uncertain": UNKNOWN}
 _REACH = 9  # how many other words may stand between a cue and a drug, or between two drugs of a list
-_MEASURED, _EVERYDAY, _LABORATORY = "measured", "no_medication", "laboratory"
+_MEASURED, _EVERYDAY = "measured", "no_medication"
 _DOSE, _FORM, _ROUTE, _FREQUENCY = _PIECES = ("dose", "form", "route", "frequency")
 _NUMBER = r"\d+(?:[.,/-]\d+)*"
 _COUNT = rf"(?:{_NUMBER}|one|two|three|four|five|six|seven|eight|ten|twelve)"
@@ -108,7 +109,7 @@ class DrugReader(CueMatcher):
         after = self._dosage.match(text, end, scope[1])
         dosage = " ".join(_EDGES.sub("", match[0]) for match in (before, after) if match)
         value = _VALUE.match(text, end, scope[1])
-        is_measured = name in self._measured or section == _LABORATORY or " level" in text[end : end + 7].lower()
+        is_measured = name in self._measured or section == LABORATORY or " level" in text[end : end + 7].lower()
         if not value or not is_measured or self._count.match(text, value.end(), scope[1]):
             return _closed(dosage), ""
         return "", value["value"]
@@ -128,9 +129,9 @@ class DrugReader(CueMatcher):
         is_taken = cue is not None and cue[0] <= 2 and cue[2] != UNKNOWN  # also in a list: "calcium and vitamin D"
         if name in self._measured and not (dosage or is_taken or of_section):
             return NO_MEDICATION
-        if cue:
+        if cue and not (cue[2] == UNKNOWN and of_section and cue[0] > 1):
             return cue[2]
-        if section == _LABORATORY and not dosage:
+        if section == LABORATORY and not dosage:
             return NO_MEDICATION
         of_flags = [state for flag, state in _OF_FLAGS.items() if flag in flags]
         return STOPPED if STOPPED in of_flags else of_section or next(iter(of_flags), ACTIVE if dosage else UNKNOWN)

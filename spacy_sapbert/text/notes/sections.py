@@ -16,6 +16,8 @@ from ...files.values import languages_of, read_lines
 _FOLDER = Path(__file__).parent
 LANGUAGES = languages_of(_FOLDER, "_sections")
 """The codes of the languages with headings."""
+LABORATORY = "laboratory"
+"""The label of results, among which imaging may stand."""
 OTHER = "other"
 """The label of a section with an unknown heading."""
 # abstracts have headings such as "results" and "findings", too
@@ -50,6 +52,9 @@ _OF_LINE = re.compile(
     re.M,
 )
 _INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {_WORD}){{0,7}})[ \t]{{0,8}}(?P<colon>:)")
+# or it follows a small letter, number or hyphen: what it names may begin inside what seems a longer one
+_INSIDE = re.compile(rf"(?<=[a-zà-ÿ0-9)%-] )(?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
+_LINES = re.compile(rf"(?:^|(?<=\. ))[ \t•*-]*(?P<word>[^\W\d_]{_WORD})", re.M)
 _BLANKS = re.compile(r"\s+")
 
 
@@ -93,7 +98,7 @@ def find_sections(text: str, language: str) -> list[Section]:
         language: The code of the language.
     """
     known, flags = read_headings(language)
-    headings = _headings(text, known, flags) if known else []
+    headings = _with_imaging(text, _headings(text, known, flags), known) if known else []
     ends = [*(start for _, start, _ in headings[1:]), len(text)]
     return [Section(*heading, end) for heading, end in zip(headings, ends[: len(headings)], strict=True)]
 
@@ -105,7 +110,7 @@ def is_note(text: str, language: str) -> bool:
 
 def _headings(text: str, known: Mapping[str, str], flags: Container[str]) -> list[tuple[str, int, int]]:
     of_line = [(match, match["colon"] is not None) for match in _OF_LINE.finditer(text)]
-    inline = [(match, False) for match in _INLINE.finditer(text)]
+    inline = [(match, False) for pattern in (_INLINE, _INSIDE) for match in pattern.finditer(text)]
     headings: list[tuple[str, int, int]] = []
     for match, may_be_lower in sorted([*of_line, *inline], key=lambda item: item[0].start("name")):
         name, start = match["name"], match.start("name")
@@ -114,11 +119,27 @@ def _headings(text: str, known: Mapping[str, str], flags: Container[str]) -> lis
         if label is None and (name.isupper() or name.istitle()) and match["colon"]:
             label = known.get(f"* {words[-1]}")
         if label and (may_be_lower or name[0].isupper()) and (not headings or start >= headings[-1][2]):
-            headings.append((label, start, match.end()))
+            headings.append((label, start, max(match.end(), match.end("colon"))))
         elif may_be_lower and len(name) > 3 and name.isupper() and headings and headings[-1][0] in flags:
             # one that is not known ends a section that flags its mentions; in others, it may be of the same section
             headings.append((OTHER, start, start))
     return headings
+
+
+def _with_imaging(
+    text: str, headings: Sequence[tuple[str, int, int]], known: Mapping[str, str]
+) -> list[tuple[str, int, int]]:
+    """Add a section for each line of laboratory results that begins with an imaging study, up to the next line."""
+    found: list[tuple[str, int, int]] = []
+    for number, heading in enumerate(headings):
+        label, _, start = heading
+        found.append(heading)
+        end = headings[number + 1][1] if number + 1 < len(headings) else len(text)
+        for line in _LINES.finditer(text, start, end) if label == LABORATORY else ():
+            now = known.get(f"{line['word'].lower()} *", label)
+            if now != found[-1][0]:
+                found.append((now, line.start("word"), line.start("word")))
+    return found
 
 
 def section_at(sections: Sequence[Section], position: int) -> Section | None:
