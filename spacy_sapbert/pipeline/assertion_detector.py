@@ -23,7 +23,7 @@ from ..text.notes.assertion import (
     scope_bounds,
 )
 from ..text.notes.sections import find_sections, flag_at
-from .attributes import ASSERTION, get_sections, has_sections
+from .attributes import ASSERTION, DECIDED_FLAGS, get_sections, has_sections
 from .base import MentionComponent
 from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
@@ -97,7 +97,8 @@ class AssertionDetector(MentionComponent):
         return self._matcher
 
     def find(self, doc: Doc) -> List[Flags]:
-        mentions = [(mention.start_char, mention.end_char) for mention in mentions_of(doc, self.spans_key)]
+        marked = mentions_of(doc, self.spans_key)
+        mentions = [(mention.start_char, mention.end_char) for mention in marked]
         if not mentions:
             return []
         text = doc.text
@@ -116,7 +117,8 @@ class AssertionDetector(MentionComponent):
             spans, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
             flag = flag_at(sections, bounds[first], self.vocab.lang)
             found.update(zip(numbers, self.matcher.flags_of(text, scope, spans, flag, in_note=is_note)))
-        return [found[number] for number in range(len(mentions))]
+        decided = map(DECIDED_FLAGS.get, marked)  # by a person
+        return [found[number] if flags is None else flags for number, flags in enumerate(decided)]
 
 
 add_factory(AssertionDetector, assigns=["span._.assertion"], requires=["doc.ents"])
