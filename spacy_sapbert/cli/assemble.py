@@ -53,6 +53,9 @@ def assemble(
             "--notes", help="For clinical notes: sections, short forms such as HTN, and the flags of --assertion."
         ),
     ] = False,
+    nested: Annotated[
+        bool, typer.Option("--nested", help="Also link names inside longer ones, without an NER.")
+    ] = False,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
     corrections: Annotated[
         str | None,
@@ -79,6 +82,7 @@ def assemble(
         old=from_,
         assertion=assertion,
         notes=notes,
+        nested=nested,
         lang=lang,
         corrections=corrections,
     )

@@ -36,6 +36,8 @@ FINDER = "name_finder"
 """The `concept_matcher` before the NER of a pipeline for notes."""
 NOTE_LABELS = ("Disease", "Chemical")
 """What the NER finds in notes. It was trained on abstracts, and takes "patient", "knee" or a surname for others."""
+NESTED = "nested"
+"""The span group with all mentions of a pipeline that also marks names inside longer ones."""
 
 
 def assemble(
@@ -50,6 +52,7 @@ def assemble(
     old: str | None = None,
     assertion: bool = False,
     notes: bool = False,
+    nested: bool = False,
     lang: str = "en",
     corrections: str | None = None,
     name: str | None = None,
@@ -68,6 +71,7 @@ def assemble(
         old: A saved pipeline. Its vocabulary changes to `kb`, and all else stays.
         assertion: Flag negated, uncertain, family, historical and hypothetical mentions.
         notes: For clinical notes: sections, short forms, and the flags of `assertion`.
+        nested: Also link names inside longer ones. `doc.spans["nested"]` has all, `doc.ents` the longest.
         lang: The language of a new pipeline.
         corrections: A file or an address of corrections. The pipeline holds and obeys them.
         name: The name of the pipeline. Default for a new one: linker.
@@ -76,8 +80,10 @@ def assemble(
         SapbertError: The arguments do not fit together, or something cannot be read or written.
     """
     output = Path(output)
-    if old and any((ner, encoder, pooling, index, storage, notes)):
+    if old and any((ner, encoder, pooling, index, storage, notes, nested)):
         raise OptionError(option="--from", reason="it keeps the components, the encoder, the index and the storage")
+    if nested and ner not in (None, NO_NER):
+        raise OptionError(option="--nested", reason="only the concept_matcher, --ner none, finds names inside others")
     if old and not (kb or corrections):
         raise OptionError(option="--from", reason="it needs --kb, the new vocabulary, or --corrections")
     # an old pipeline can be changed in its place
@@ -91,7 +97,7 @@ def assemble(
             nlp = _changed(old, kb)
         else:
             linker = {"encoder": encoder or "starter", "index": index or "auto", "vectors": {"pooling": pooling}}
-            nlp = new_pipeline(named, linker, storage or INSIDE, ner, lang, clinical=notes)
+            nlp = new_pipeline(named, linker, storage or INSIDE, ner, lang, clinical=notes, nested=nested)
         if assertion and not notes:
             _add_assertion(nlp)
         if corrections:
@@ -110,13 +116,15 @@ def new_pipeline(
     lang: str = "en",
     *,
     clinical: bool = False,
+    nested: bool = False,
 ) -> Language:
     """Create a pipeline for a knowledge base. `linker` has other settings of the linker."""
+    place = {"spans_key": NESTED} if nested else {}
     types = load_knowledge_base(kb).type_counts()
     label_types = types_of_labels(types)
     if ner is None:
         has_all = 0 < sum(map(len, label_types.values())) == len(types)
-        ner = BOX if has_all and lang == ENGLISH.code else NO_NER
+        ner = BOX if has_all and lang == ENGLISH.code and not nested else NO_NER
     if ner == BOX:
         if lang != ENGLISH.code:
             raise OptionError(option="--lang", reason="the NER in the package reads English only")
@@ -138,9 +146,9 @@ def new_pipeline(
     elif short_forms:
         nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
     if ner == NO_NER:
-        nlp.add_pipe(MATCHER, config=vocabulary)
-    _add(nlp, "composite_splitter")
-    nlp.add_pipe(LINKER, config={**vocabulary, **linker})
+        nlp.add_pipe(MATCHER, config={**vocabulary, **place, "nested": nested})
+    _add(nlp, "composite_splitter", place)
+    nlp.add_pipe(LINKER, config={**vocabulary, **place, **linker})
     if clinical:
         _add_assertion(nlp)
     return nlp
@@ -154,10 +162,10 @@ def _box_ner(labels: Iterable[str], storage: str) -> Language:
     return nlp
 
 
-def _add(nlp: Language, name: str) -> None:
+def _add(nlp: Language, name: str, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Add a component, unless the NER's pipeline already has it, in a place that it may depend on."""
     if name not in nlp.pipe_names:
-        nlp.add_pipe(name)
+        nlp.add_pipe(name, config=dict(settings))
 
 
 def _add_assertion(nlp: Language) -> None:
@@ -165,7 +173,8 @@ def _add_assertion(nlp: Language) -> None:
     metas = map(nlp.get_pipe_meta, nlp.pipe_names)
     if not any({"token.is_sent_start", "doc.sents"}.intersection(meta.assigns) for meta in metas):
         _add(nlp, SENTENCIZER)
-    _add(nlp, ASSERTION)
+    linkers = (component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == LINKER)
+    _add(nlp, ASSERTION, {"spans_key": next((getattr(linker, "spans_key", None) for linker in linkers), None)})
 
 
 def _obey(nlp: Language, corrections: str) -> None:

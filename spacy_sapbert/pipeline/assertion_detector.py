@@ -32,7 +32,7 @@ from ..text.notes.assertion import (
 )
 from ..text.notes.drugs import Drug, drug_reader_of
 from ..text.notes.sections import find_sections, flag_at, section_at
-from .attributes import ASSERTION, DRUG, get_sections, has_sections
+from .attributes import ASSERTION, DECIDED_FLAGS, DRUG, get_sections, has_sections
 from .base import MentionComponent
 from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
@@ -137,7 +137,10 @@ class AssertionDetector(MentionComponent):
                 label, given = section.label if section else "", [flags[number] for number in drugs]
                 read = reader.read(text, scope, [mentions[number] for number in drugs], label, given)
                 found.update((number, (flags[number], drug)) for number, drug in zip(drugs, read))
-        return [found[number] for number in range(len(mentions))]
+        decided = map(DECIDED_FLAGS.get, spans)  # by a person
+        return [
+            (found[number][0] if flags is None else flags, found[number][1]) for number, flags in enumerate(decided)
+        ]
 
     def annotate(self, doc: Doc, found: Sequence[Found]) -> None:
         super().annotate(doc, [flags for flags, _ in found])

@@ -28,7 +28,16 @@ from ..linking.settings import (
 from ..store.artifact import ArtifactWriter
 from ..training.settings import BioSyn
 from ..types import NIL, LinkedPart
-from .attributes import get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
+from .attributes import (
+    DECIDED_FLAGS,
+    get_linked_by,
+    get_links,
+    register,
+    set_assertion,
+    set_kb_ents,
+    set_linked_by,
+    set_links,
+)
 from .base import BatchedPipe
 from .component_settings import add_factory, check_setting, language_rules
 from .corrections import CorrectedComponent, corrected
@@ -211,9 +220,15 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
 
         kb = self.linker.kb
         decisions, key = self._decided(kb, self._language), document_key(doc.text)
+        mentions = mentions_of(doc, self.spans_key)
+        for span in mentions:
+            flags = decisions.flags_of(key, span.start_char, span.end_char)
+            if flags is not None:  # for an assertion_detector before or behind this component
+                set_assertion(span, flags)
+                DECIDED_FLAGS.set(span, flags)
         return [
             corrected(parts, span.text, decisions.of(key, span.start_char, span.end_char, span.text, span.label_), kb)
-            for span, parts in zip(mentions_of(doc, self.spans_key), linked)
+            for span, parts in zip(mentions, linked)
         ]
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:

@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 from ..settings_block import check_rules
 from ..text.inflections import SAME_START, inflection_key, inflections, same_start
 from ..text.languages import ENGLISH, LanguageRules
+from ..text.notes.assertion import FLAGS
 from ..text.words import Words, is_acronym, is_general, read_words
 
-ACCEPT, REPLACE, REJECT, NO_MENTION, ADD = ACTIONS = ("accept", "replace", "reject", "no_mention", "add")
+ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG = ACTIONS = (
+    "accept", "replace", "reject", "no_mention", "add", "flag",
+)  # fmt: skip
 OCCURRENCE, CORPUS, EVERYWHERE = SCOPES = ("occurrence", "corpus", "everywhere")
 """Where a correction holds, the narrowest first: this place, this text in the documents of the corpus, or this text."""
+NO_FLAGS = "none"
 _DECIDING = frozenset({ACCEPT, REPLACE, ADD})
 _KEY_LENGTH = 32  # hexadecimal digits
 _SAME, _INFLECTED, _DERIVED = range(3)  # how a text is like that of a correction
@@ -27,13 +31,14 @@ class Correction(NamedTuple):
 
     Attributes:
         action: "accept" the concepts, "replace" them by others, "reject" them, "no_mention": the text is not a mention,
-            or "add" a mention that was missed.
+            "add" a mention that was missed, or "flag": other flags are right, at this place.
         scope: "occurrence", "corpus" or "everywhere".
         document: The `document_key` of the document in which it was decided.
         end: The position after the last character of the mention.
         concept_ids: The concepts that were accepted, chosen or rejected; several for a composite. Empty for
             "no_mention", and for an added mention without a concept.
-        label: The label of the mention. A correction with a label holds for mentions with this label only.
+        label: The label of the mention. A correction with a label holds for mentions with this label only. "flag" has
+            the right flags here, joined by blanks, or "none".
         date: When, in UTC, such as "2026-11-23T18:00:00Z".
     """
 
@@ -54,17 +59,23 @@ class Correction(NamedTuple):
         """Whether it says which concepts are right."""
         return self.action in _DECIDING
 
+    @property
+    def flags(self) -> tuple[str, ...] | None:
+        """The right flags; None if it is not about flags."""
+        return tuple(flag for flag in FLAGS if flag in self.label.split()) if self.action == FLAG else None
+
     def check(self) -> None:
         """Check the values."""
         some_ids = bool(self.concept_ids) and all(self.concept_ids)
-        has_ids = not self.concept_ids if self.action == NO_MENTION else self.action == ADD or some_ids
+        has_ids = not self.concept_ids if self.action in (NO_MENTION, FLAG) else self.action == ADD or some_ids
         check_rules(
             self,
             ("action", self.action in ACTIONS, f"one of {', '.join(ACTIONS)}"),
             ("scope", self.scope in SCOPES, f"one of {', '.join(SCOPES)}"),
+            ("label", self.flags is None or self.label == (" ".join(self.flags) or NO_FLAGS), "flags, or none"),
             ("text", bool(self.text.strip()), "a text"),
             ("end", 0 <= self.start < self.end, "a position after the start"),
-            ("concept_ids", has_ids, "some ids, but none for no_mention"),
+            ("concept_ids", has_ids, "some ids, but none for no_mention and flag"),
         )
 
 
@@ -173,10 +184,14 @@ class Decisions:
         self._corpora, self._rules = corpora, rules
         self._by_place: dict[tuple[object, ...], list[Correction]] = {}
         self._added: dict[str, list[Correction]] = {}
+        self._flags: dict[tuple[str, int, int], tuple[str, ...]] = {}
         self._phrases: dict[str, dict[_Phrase, bool]] = {}  # and whether the key is that of a derived word
         self._starts: set[str] = set()
         self._longest = 0
         for correction in corrections:
+            if correction.flags is not None:
+                self._flags[correction[2:5]] = correction.flags
+                continue
             for place in self._places_of(correction):
                 for form in self._forms_of(correction):
                     self._by_place.setdefault((correction.scope, place, *form), []).append(correction)
@@ -207,6 +222,10 @@ class Decisions:
             for scope, places in zip(SCOPES, places_by_scope, strict=True):
                 applying = chain.from_iterable(self._by_place.get((scope, place, *form), ()) for place in places)
                 yield [one for one in applying if not one.label or not label or one.label == label]
+
+    def flags_of(self, document: str, start: int, end: int) -> tuple[str, ...] | None:
+        """Return the flags that were decided for a mention; None if nobody has mended them."""
+        return self._flags.get((document, start, end))
 
     def added(self, document: str, text: str) -> list[Added]:
         """Return the mentions of a document that were missed: those added to it, and other places with an added text.

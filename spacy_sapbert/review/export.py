@@ -24,6 +24,7 @@ from ..types import Document, Mention
 from .corrections import (
     ADD,
     EVERYWHERE,
+    FLAG,
     NO_MENTION,
     OCCURRENCE,
     REJECT,
@@ -64,7 +65,7 @@ def reviewed(file: CorrectionsFile) -> Iterator[ReviewedDocument]:
     links: dict[str, dict[tuple[int, int], ProposedLink]] = {}
     # a correction from Python can be about a mention that no pipeline has proposed
     for correction in file.corrections().values():
-        if correction.action != ADD:
+        if correction.action not in (ADD, FLAG):
             corrected = ProposedLink(*correction[2:6], correction.label)
             links.setdefault(corrected.document, {})[corrected.start, corrected.end] = corrected
     for link in file.links():
@@ -162,7 +163,7 @@ def name_rows(file: CorrectionsFile, counts: Counter[str]) -> Iterator[tuple[str
     """
     decisions = file.decisions()
     by_text: dict[str, list[Correction]] = {}
-    for correction in file.corrections().values():
+    for correction in (one for one in file.corrections().values() if one.action != FLAG):
         by_text.setdefault(text_key(correction.text), []).append(correction)
     yield _HEADINGS
     for corrections in by_text.values():

@@ -94,9 +94,9 @@ function showProgress(progress) {
 }
 
 function described(one) {
-  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added" };
+  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added", flag: "flags mended" };
   if (one.action === "covered") return "an added mention takes its place";
-  const concepts = one.concepts.map((concept) => `${concept.name} (${concept.id})`).join(" + ");
+  const concepts = (one.flags ? [one.flags.join(", ") || "none"] : one.concepts.map((concept) => `${concept.name} (${concept.id})`)).join(" + ");
   const by = one.author ? ` by ${one.author}` : "";
   const where = { occurrence: "this place", corpus: "these documents", everywhere: "all documents" }[one.scope];
   const when = new Date(one.date).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
@@ -116,8 +116,24 @@ function showState() {
   $("state").replaceChildren(
     view.decision ? isolated(`Decided: ${described(view.decision)}`)
       : view.disagrees ? `This text was decided otherwise elsewhere. ${mentions}` : mentions);
+  $("context").replaceChildren(isolated(contextOf(view)));
+  $("flags").hidden = !view.all_flags.length;
+  $("flags").replaceChildren(...view.all_flags.map(flagButton));
   $("doubts").hidden = !view.doubts.length;
   $("doubts").textContent = `Often wrong: ${view.doubts.join("; ")}`;
+}
+
+function contextOf(one) {
+  const drug = [one.drug_state, one.dosage, one.value].filter(Boolean).join(", ");
+  return [one.section && `Section: ${one.section}`, drug && `Drug: ${drug}`].filter(Boolean).join(" · ");
+}
+
+function flagButton(flag) {
+  const button = element("button", { type: "button", className: "flag", textContent: flag });
+  const isOn = view.flags.includes(flag);
+  button.setAttribute("aria-pressed", String(isOn));
+  button.addEventListener("click", () => mendFlags(isOn ? view.flags.filter((one) => one !== flag) : [...view.flags, flag], flag));
+  return button;
 }
 
 function linked(one) {
@@ -213,6 +229,18 @@ function decide(action, ids = []) {
     made.push(answer.correction.number);
     say(`${text}: ${described(answer.correction)}${instead ? `. ${afterRejection(instead)}` : ""}`);
     show(answer);
+  });
+}
+
+function mendFlags(flags, flag) {
+  return once(async () => {
+    const text = view.text;
+    const sent = { action: "flag", flags, seen: view.decision && view.decision.number, ...options() };
+    const answer = await ask(`mentions/${view.number}/decision?window=${windowId}`, sent);
+    made.push(answer.correction.number);
+    say(`${text}: ${described(answer.correction)}`);
+    show(answer, false);
+    [...$("flags").children].find((one) => one.textContent === flag)?.focus();
   });
 }
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse, JSONResponse
 
 from ..outputs.pages import LOOK, display_label, open_template
+from ..review.corrections import FLAG
 from .review_session import Overtaken, ReviewSession
 from .safety import CSP, page_policy, protect
 from .settings import LOCAL_HOSTS
@@ -33,8 +34,9 @@ class Decision(BaseModel):
         seen: The correction that the page showed; None if the mention was open.
     """
 
-    action: Literal["accept", "reject", "replace", "no_mention"]
+    action: Literal["accept", "reject", "replace", "no_mention", "flag"]
     concept_ids: Ids = []
+    flags: Ids = []
     scope: CorrectionScope
     comment: Text = ""
     seen: int | None = None
@@ -101,7 +103,7 @@ class _Pages:
             correction = self.session.decide(number, **sent.model_dump())
         except Overtaken as error:
             return self._overtaken(error, number, window)
-        shown = self._shown(self.session.next(window), window)
+        shown = self._shown(number if sent.action == FLAG else self.session.next(window), window)
         return {"correction": self.session.correction(correction), **shown}
 
     async def add(self, number: int, window: str, sent: Addition) -> Any:

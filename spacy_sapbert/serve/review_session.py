@@ -11,10 +11,23 @@ from typing import Any
 from ..errors import MismatchError, NotFoundError
 from ..kb.search import search_names
 from ..outputs.pages import LabelColors, display_label, display_type
-from ..review.corrections import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, Decision, ProposedLink
+from ..review.corrections import (
+    ACCEPT,
+    ADD,
+    CORPUS,
+    FLAG,
+    NO_FLAGS,
+    OCCURRENCE,
+    REJECT,
+    REPLACE,
+    Correction,
+    Decision,
+    ProposedLink,
+)
 from ..review.corrections_file import CorrectionsFile
 from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
 from ..runs.document_linker import LinkingPipeline
+from ..text.notes.assertion import FLAGS
 from ..text.snippets import snippet
 from .page import concept_card, references
 
@@ -32,6 +45,7 @@ REACH = 6000
 """The most characters of a document that are shown on each side of a mention."""
 LEASE = 600.0
 """For so many seconds, a mention that one window shows is not the next one of another window."""
+_OF_CONTEXT = ("section", "drug_state", "dosage", "value")
 _OF_LINK = ("text", "score", "probability", "name", "long_form", "split", "reason", "tie", "reasons")
 
 Mark = tuple[int, int, dict[str, Any]]
@@ -79,6 +93,7 @@ class ReviewSession:
         self._check_vocabulary()  # first, so that links to another vocabulary do not replace those in the file
         mentions = list(self._read(records, corpus))
         self.queue = ReviewQueue(mentions, order, self._texts, linking.nlp.lang or "en")
+        self._has_flags = any(one.entity.get("assertion") or one.entity.get("section") for one in mentions)
         self.labels = sorted({mention.link.label for mention in mentions if mention.link.label})
         self.refresh()
 
@@ -154,6 +169,7 @@ class ReviewSession:
         scope: str = CORPUS,
         comment: str = "",
         seen: int | None = ANY,
+        flags: Sequence[str] = (),
     ) -> int:
         """Write a decision about a mention, see `Correction`, and return its number.
 
@@ -161,6 +177,7 @@ class ReviewSession:
 
         Args:
             seen: The correction that the reviewer saw at the mention; None if it was open.
+            flags: The right flags, for the action "flag". It holds for this place.
 
         Raises:
             Overtaken: There is another correction, and nothing was written.
@@ -173,6 +190,8 @@ class ReviewSession:
         elif action == REPLACE:
             ids = self._primary_ids(concept_ids)
         label = mention.link.label if self.queue.needs_label(number) else ""
+        if action == FLAG:
+            label, scope = " ".join(flag for flag in FLAGS if flag in flags) or NO_FLAGS, OCCURRENCE
 
         def check() -> None:
             present = self._decision(mention.link, self.queue.decision(number))
@@ -267,10 +286,18 @@ class ReviewSession:
             "links": [self._link(link) for link in mention.entity["links"]],
             "candidates": self._alternatives(mention),
             "doubts": mention.often_wrong,
+            **self._context(mention),
             "decision": self._decision(mention.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
             **self._pieces(mention.link, number),
         }
+
+    def _context(self, mention: ReviewMention) -> dict[str, Any]:
+        """Return the flags of a mention, all that there are, its section, and the state of a drug."""
+        decided = self.queue.decisions.flags_of(*mention.link[:3])
+        flags = mention.entity.get("assertion", ()) if decided is None else decided
+        context = {name: mention.entity.get(name) or "" for name in _OF_CONTEXT}
+        return {**context, "flags": list(flags), "all_flags": list(FLAGS) if self._has_flags else []}
 
     def progress(self) -> dict[str, Any]:
         """Return how far the review is, and the latest corrections."""
@@ -282,7 +309,7 @@ class ReviewSession:
         """Return a correction as the page shows it."""
         correction = self._corrections[number]
         concepts = [{"id": concept.id, "name": concept.name} for concept in references(self.kb, correction.concept_ids)]
-        fields = ("action", "scope", "text", "author", "date", "comment")
+        fields = ("action", "scope", "text", "author", "date", "comment", "flags")
         return {"number": number, **{name: getattr(correction, name) for name in fields}, "concepts": concepts}
 
     def search(self, text: str, *, by_meaning: bool) -> list[dict[str, Any]]:

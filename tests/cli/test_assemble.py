@@ -78,6 +78,32 @@ def test_a_pipeline_that_needs_nothing_else(command, small_kb, tmp_path, output)
     assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
 
 
+def test_nested_names(command, small_kb, output):
+    options = ("--kb", small_kb.path, "--encoder", "none", "--nested", "--notes")
+    assert command("assemble", "-o", output, *options).status == 0
+    nlp = spacy.load(output)
+    keys = {name: getattr(component, "spans_key", None) for name, component in nlp.pipeline}
+    assert {name for name, key in keys.items() if key == "nested"} == {
+        "concept_matcher",
+        "composite_splitter",
+        "sapbert_linker",
+        "assertion_detector",
+    }
+    doc = nlp("No breast cancer. Breast and ovarian cancer.")
+    assert {(span.text, span.kb_id_, span._.assertion) for span in doc.spans["nested"]} >= {
+        ("breast cancer", "D001943", ("negated",)),
+        ("cancer", "D009369", ("negated",)),
+        ("Breast and ovarian cancer", "D001943|D010051", ()),
+        ("ovarian cancer", "D010051", ()),
+    }
+    assert [ent._.links[0].concept_id for ent in doc.ents] == ["D001943", "D001943"]
+
+
+def test_an_ner_finds_no_nested_names(command, small_kb, output):
+    refused = command("assemble", "-o", output, "--kb", small_kb.path, "--nested", "--ner", "box")
+    assert (refused.status != 0, "--ner none" in refused.err, output.exists()) == (True, True, False)
+
+
 def test_with_an_encoder(command, small_kb, tiny_encoder, output):
     options = ("--pooling", "cls", "--index", "SQ8", "--lang", "de")
     assert command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", tiny_encoder, *options).status == 0

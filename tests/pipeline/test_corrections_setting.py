@@ -149,3 +149,34 @@ def test_added_mentions_in_a_span_group(make, file):
         doc = nlp(each)
         found = {(span.text, span.label_) for span in doc.spans["mine"]}
         assert found >= {("common cold", "Disease"), ("cold", "Phenomenon")}
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_mended_flags(make, file, is_first):
+    text = "No sentence. She had no cold. Mucoviscidosis."
+    file.add([correction("flag", "cold", label="historical", of=text)])
+    nlp = make(file.path)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.add_pipe("assertion_detector", before="sapbert_linker" if is_first else None)
+    ents = nlp(text).ents
+    assert [(ent._.assertion, ent._.links[0].assertion) for ent in ents] == [(("historical",),) * 2, ((), ())]
+    assert nlp(text + " ").ents[0]._.assertion == ("negated",)
+
+
+def test_inflections(make, file):
+    taught = [
+        correction("add", "dizziness", "D012640", scope="everywhere", of="dizziness"),
+        correction("reject", "cold", "D003080", scope="everywhere"),
+    ]
+    file.add(taught)
+    nlp = make(file.path)
+    assert linked(nlp, "Dizzy today") == {"Dizzy": "D012640"}
+    assert "D003080" not in linked(nlp, "Two colds").values()
+    assert linked(nlp, "A dizzy cystic fibrosis") == {"dizzy": "D012640", "cystic fibrosis": "D003550"}
+
+
+def test_an_inflection_of_an_added_mention_is_less_than_a_longer_match(make, file):
+    text = "cystic fibrosis"
+    file.add([correction("add", "fibroses", "D009369", scope="everywhere", of="fibroses")])
+    assert linked(make(file.path), text) == {text: "D003550"}
+    assert linked(make(file.path), "a fibrosis") == {"fibrosis": "D009369"}

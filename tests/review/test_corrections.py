@@ -14,7 +14,8 @@ ONE = Correction("accept", "occurrence", "k", 0, 4, "cold", ("D003139",))
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_what_can_be(action, scope):
-    ONE._replace(action=action, scope=scope, concept_ids=() if action == "no_mention" else ("D1", "D2")).check()
+    without_ids, label = action in ("no_mention", "flag"), "negated" if action == "flag" else ""
+    ONE._replace(action=action, scope=scope, label=label, concept_ids=() if without_ids else ("D1", "D2")).check()
 
 
 @pytest.mark.parametrize(*cases(__file__, "what_cannot_be"))
@@ -26,6 +27,22 @@ def test_what_cannot_be(wrong, reason):
 
 def test_a_missed_mention_may_have_no_concept():
     ONE._replace(action="add", concept_ids=()).check()
+
+
+def test_flags():
+    mended = ONE._replace(action="flag", concept_ids=(), label="negated family")
+    mended.check()
+    none = mended._replace(label="none")
+    none.check()
+    for wrong in ("", "family negated", "wrong", "negated wrong"):
+        with pytest.raises(SapbertError, match="flags, or none"):
+            mended._replace(label=wrong).check()
+    decisions = Decisions([ONE, mended], {})
+    assert decisions.flags_of("k", 0, 4) == ("negated", "family")
+    assert decisions.of("k", 0, 4, "cold") == Decision(ONE, frozenset())
+    assert Decisions([mended, none], {}).flags_of("k", 0, 4) == ()
+    assert decisions.flags_of("k", 0, 5) is None
+    assert ONE.flags is None
 
 
 def test_keys_of_documents():

@@ -6,6 +6,8 @@ from spacy_sapbert.review.corrections_file import open_corrections
 from spacy_sapbert.review.export import review_report
 from spacy_sapbert.review.queue import by_document
 from spacy_sapbert.serve import review_session as session_module
+from spacy_sapbert.serve.review_session import ReviewSession
+from spacy_sapbert.types import Document
 
 TEXT = "cold and zebra. cystic fibrosis"
 
@@ -54,6 +56,33 @@ def test_accepting_that_there_is_no_link(start):
     session.queue.mentions[1] = one._replace(best=("D003139",), link=one.link._replace(document="k3"))
     session.decide(1, "accept")
     assert (last(session).action, last(session).concept_ids) == ("reject", ("D003139",))
+
+
+def test_flags_are_shown_and_mended(start, linking):
+    session = start(TEXT, order=by_document)
+    assert (shown(session, 0)["flags"], shown(session, 0)["all_flags"]) == ([], [])  # nothing looks for them
+    (record,) = linking([Document("d0", TEXT)])
+    context = {"assertion": ["negated"], "section": "family history", "drug_state": "stopped"}
+    records = [{**record, "entities": [{**one, **context} for one in record["entities"]]}]
+    session = ReviewSession(session.file, linking, records, corpus="notes", author="Ann", order=by_document)
+    view = shown(session, 0)
+    assert (view["flags"], view["section"], view["drug_state"], view["dosage"]) == (
+        ["negated"],
+        "family history",
+        "stopped",
+        "",
+    )
+    assert view["all_flags"] == ["negated", "uncertain", "family", "historical", "hypothetical"]
+    number = session.decide(0, "flag", flags=["family", "uncertain"])
+    assert (last(session)[:2], last(session).flags) == (("flag", "occurrence"), ("uncertain", "family"))
+    assert (shown(session, 0)["flags"], shown(session, 0)["decision"]) == (["uncertain", "family"], None)
+    assert session.next("w") == 0  # its concept is still open
+    session.decide(0, "flag")
+    assert (shown(session, 0)["flags"], last(session).label) == ([], "none")
+    session.undo(number + 1)
+    session.undo(number)
+    assert shown(session, 0)["flags"] == ["negated"]
+    assert shown(session, 1)["flags"] == ["negated"]
 
 
 def test_missed_mentions(start):
