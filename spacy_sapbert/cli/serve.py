@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import OptionError, requiring
+from ..kb.storage import load_knowledge_base, vocabulary_path
 from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
 from .configs import OptionalConfig, resolve
 from .inputs import CodeMapping
 
+if TYPE_CHECKING:
+    from ..runs.document_linker import LinkingPipeline
+
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
 _SHORTEST_TOKEN = 16
+_BOX = "spacy_sapbert"
 _NO_TOKEN = (
     "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, set the "
     "environment variable SPACY_SAPBERT_TOKEN. To serve only this machine, use the default host 127.0.0.1."
@@ -84,7 +91,7 @@ def _read_token() -> str | None:
 def mcp(
     pipeline: Annotated[
         str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker, or a knowledge base file.")
-    ] = "spacy_sapbert",
+    ] = _BOX,
     mapping: CodeMapping = None,
 ) -> None:
     """Serve tools for agents, such as Claude, on standard input and output.
@@ -93,9 +100,19 @@ def mcp(
     The command needs the extra `mcp` of spacy-sapbert.
     """
     with requiring("mcp", "`mcp`"):
-        from ..serve.agent_tools import make_server
-    from ..pipeline.assemble import new_pipeline
-    from ..runs.document_linker import LinkingPipeline, LinkSettings
+        from ..serve.agent_tools import make_server, mend_input
 
-    settings = LinkSettings(new_pipeline(pipeline) if Path(pipeline).is_file() else pipeline)
-    make_server(LinkingPipeline(settings), mapping or []).run("stdio")
+    @cache
+    def linking() -> LinkingPipeline:
+        from ..pipeline.assemble import new_pipeline
+        from ..runs.document_linker import LinkingPipeline, LinkSettings
+
+        return LinkingPipeline(LinkSettings(new_pipeline(pipeline) if Path(pipeline).is_file() else pipeline))
+
+    kb = None  # a client waits for the vocabulary, but not for the pipeline
+    with suppress(OptionError):  # a pipeline with several vocabularies
+        path = vocabulary_path("starter" if pipeline == _BOX else pipeline)
+        kb = load_knowledge_base(path) if path.is_file() else None
+    server = make_server(kb or linking().kb, linking, mapping or [])
+    mend_input()
+    server.run("stdio")

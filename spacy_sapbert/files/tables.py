@@ -20,6 +20,7 @@ EXTRA = "records"
 MOST_CELLS = 1 << 26
 """The most cells, with the empty ones between others. A sheet can have a million rows."""
 MOST_ROWS = 1 << 20
+_FREE, _MOST_EMPTY = 1 << 21, 400  # a sheet with more cells may have so many for each that is filled
 Row = tuple[int, list[str]]
 """The line at which a row starts, and its cells."""
 _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv."
@@ -101,7 +102,7 @@ def is_workbook(path: Path) -> bool:
 def sheet_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yield the rows of the first sheet as lines of CSV in UTF-8, as a stream. All rows are as long as the first one.
 
-    Cells with a line end are in quotes. Empty rows are blank lines. Formulas count as their saved values.
+    Cells with a line end are in quotes. Empty rows before others are blank lines. Formulas count as their saved values.
 
     Args:
         path: The file, for messages.
@@ -119,16 +120,22 @@ def sheet_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
         if not sheets:
             raise ValueError("it has no sheet")
         sheets[0].reset_dimensions()  # a file can give any
-        n_columns = n_cells = 0
+        n_columns = n_cells = n_filled = n_empty_rows = 0
         for number, cells in enumerate(sheets[0].values, start=1):
             n_cells += len(cells)
-            if n_cells > MOST_CELLS or number > MOST_ROWS:
+            n_filled += len(cells) - cells.count(None)
+            most = min(MOST_CELLS, max(_FREE, _MOST_EMPTY * n_filled))  # a cell far to the right costs all before it
+            if n_cells > most or number > MOST_ROWS:
                 raise LimitError(_REMEDY, path=path, reason="has too many cells")
             row = [*map(_text, cells)]
             while row and not row[-1]:
                 row.pop()
+            if not row:
+                n_empty_rows += 1
+                continue
             n_columns = n_columns or len(row)
-            yield _csv_line(row + [""] * (n_columns - len(row)) if row else [])
+            yield b"\n" * n_empty_rows + _csv_line(row + [""] * (n_columns - len(row)))
+            n_empty_rows = 0
 
 
 def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:

@@ -9,9 +9,11 @@ from typing import cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ..errors import BadRecordError, Errors, OtherFormatError, SapbertError
+from ..errors import BadRecordError, Errors, LimitError, OtherFormatError, SapbertError
 from .opening import check_length
 
+DEEPEST = 1000
+"""The most levels of elements."""
 _BORDER = "\0"  # which XML cannot contain
 _CORRECT = "Correct the file, or download it again."
 
@@ -169,6 +171,8 @@ class ElementParser:
             self._tree = TreeBuilder(element_factory=self._element)
             self._parser.CharacterDataHandler = self._tree.data
         self._depth += 1
+        if self._depth > DEEPEST:  # each level takes much more memory than its text
+            raise LimitError(path=self._path, reason=f"has more than {DEEPEST:,} levels of elements")
         if self._tree:
             self._tree.start(tag, attributes)
 

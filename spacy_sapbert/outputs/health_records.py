@@ -324,21 +324,23 @@ class DatabaseConcepts(OmopConcepts):
 def write_note_nlp(records: Iterable[Record], database: Database, concepts: OmopConcepts) -> None:
     """Write the rows of NOTE_NLP into a database, in one transaction for each batch of notes.
 
-    They replace the rows that this package wrote for these notes before.
+    They replace the rows that this package wrote for these notes before. Records with the same id are of one note.
     """
     from psycopg import sql
 
     columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
-    rest = iter(records)
+    rest, written = iter(records), set[int | None]()
     while batch := list(islice(rest, _NOTES_PER_BATCH)):
         rows = list(note_nlp_rows(batch, concepts))
         with database.transaction() as connection:
             connection.execute("LOCK TABLE note_nlp IN SHARE ROW EXCLUSIVE MODE")  # or others take the same numbers
-            connection.execute(_REPLACED, [[note_id_of(record["id"]) for record in batch], f"{_SYSTEM} %"])
+            notes = {note_id_of(record["id"]) for record in batch} - written
+            connection.execute(_REPLACED, [[*notes], f"{_SYSTEM} %"])
             (last,) = connection.execute("SELECT coalesce(max(note_nlp_id), 0) FROM note_nlp").fetchone() or (0,)
             with connection.cursor().copy(sql.SQL("COPY note_nlp ({}) FROM STDIN").format(columns)) as copy:
                 for row in rows:
                     copy.write_row([row.pop("note_nlp_id") + last, *row.values()])
+        written |= notes
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:

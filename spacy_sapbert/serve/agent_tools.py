@@ -5,10 +5,14 @@ The docstring of a tool is what a language model reads of it.
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -17,13 +21,16 @@ from pydantic import Field
 
 from .. import __version__
 from ..errors import NotFoundError, SapbertError
+from ..files.opening import Pieces
 from ..kb.code_systems import CodeSystems
 from ..kb.ids import canonical_id
+from ..kb.knowledge_base import KnowledgeBase
 from ..kb.search import search_names
 from ..linking.grounding import MOST, ground_record
-from ..runs.document_linker import Failure, LinkingPipeline
 from ..types import SCORE_DIGITS, Document
-from .page import concept_card
+
+if TYPE_CHECKING:
+    from ..runs.document_linker import LinkingPipeline
 
 _TERMS, _CHARACTERS, _VALUES = 50, 10_000, 100  # of a call, of a text, and of a list in an answer
 _SYSTEMS = 8  # lists of code systems that are kept
@@ -40,9 +47,16 @@ Term = Annotated[str, Field(min_length=1, max_length=500)]
 Terms = Annotated[list[Term], Field(min_length=1, max_length=_TERMS)]
 
 
-def make_server(linking: LinkingPipeline, mappings: Sequence[Path] = ()) -> MCPServer:
-    """Create the server over a pipeline. Files of mappings give further codes, see `CodeSystems`."""
-    tools, kb = AgentTools(linking, mappings), linking.kb
+_ESCAPED_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def make_server(kb: KnowledgeBase, linking: Callable[[], LinkingPipeline], mappings: Sequence[Path] = ()) -> MCPServer:
+    """Create the server over a vocabulary and a pipeline.
+
+    `linking` returns the pipeline, and is first called when a tool needs it. Files of mappings give further codes, see
+    `CodeSystems`.
+    """
+    tools = AgentTools(kb, linking, mappings)
     title = kb.meta.get("catalog", {}).get("title") or ", ".join(kb.source_counts())
     types = ", ".join(list(kb.type_counts())[:_VALUES])
     instructions = _INSTRUCTIONS.format(title=title, concepts=len(kb), types=types or "none")
@@ -51,6 +65,21 @@ def make_server(linking: LinkingPipeline, mappings: Sequence[Path] = ()) -> MCPS
     for tool in (tools.ground_terms, tools.link_text, tools.search_concepts, tools.get_concept, tools.map_codes):
         server.add_tool(_readable(tool), annotations=hints)
     return server
+
+
+def mend_input() -> None:
+    """Replace halves of surrogate pairs on standard input, since the SDK never answers a request that has one."""
+    lines = map(_without_halves, sys.stdin.buffer)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(Pieces(lines)), "utf-8", "replace")
+
+
+def _without_halves(line: bytes) -> bytes:
+    if not _ESCAPED_HALF.search(line):
+        return line
+    try:
+        return json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace") + b"\n"
+    except (ValueError, RecursionError):
+        return line
 
 
 def _readable(tool: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,11 +105,11 @@ def _brief(value: Any) -> Any:
 
 
 class AgentTools:
-    """The tools over a pipeline."""
+    """The tools over a vocabulary and a pipeline."""
 
-    def __init__(self, linking: LinkingPipeline, mappings: Sequence[Path]) -> None:
+    def __init__(self, kb: KnowledgeBase, linking: Callable[[], LinkingPipeline], mappings: Sequence[Path]) -> None:
         self._linking = linking
-        self._kb = linking.kb
+        self._kb = kb
         self._codes = lru_cache(_SYSTEMS)(lambda systems: CodeSystems(self._kb, systems, mappings))
 
     def ground_terms(
@@ -115,7 +144,9 @@ class AgentTools:
             the preferred name, types, score, probability and matched name; or the reason why there is none, with the
             rejected candidate. The abbreviations that the text defines are listed, too.
         """
-        (record,) = self._linking.link([Document("", text, position="the text")])
+        from ..runs.document_linker import Failure
+
+        (record,) = self._linking().link([Document("", text, position="the text")])
         if isinstance(record, Failure):
             raise ToolError(record.reason)
         return {key: record[key] for key in ("entities", "abbreviations")}
@@ -129,13 +160,15 @@ class AgentTools:
             The concepts, best first, with the name that matched. The score compares its length with that of the words.
         """
         concepts = search_names(self._kb, words, k)
-        labels = self._kb.labels_of([concept_id for concept_id, _, _ in concepts], self._linking.language)
+        labels = self._kb.labels_of([concept_id for concept_id, _, _ in concepts], self._linking().language)
         keys = ("concept_id", "score", "name", "preferred_name", "types")
         rows = [(id, round(score, SCORE_DIGITS), name, *labels[id]) for id, score, name in concepts]
         return {"concepts": [dict(zip(keys, row, strict=True)) for row in rows]}
 
     def get_concept(self, concept_id: Term) -> dict[str, Any]:
         """Show a concept by its id: names, types, definition, parents, and its ids in other vocabularies as codes."""
+        from .page import concept_card
+
         for primary_id in self._kb.find_id(canonical_id(concept_id)):
             return concept_card(self._kb, primary_id)._asdict()
         remedy = "Find its id by search_concepts or ground_terms."

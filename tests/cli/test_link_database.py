@@ -106,6 +106,15 @@ def test_rows_of_note_nlp(link, rows, postgres, monkeypatch):
     assert rows("SELECT count(*), count(DISTINCT note_nlp_id), min(note_nlp_id) FROM note_nlp") == [(5, 5, 40)]
 
 
+def test_two_texts_of_one_note_keep_their_rows(link, rows, postgres, monkeypatch):
+    monkeypatch.setattr(health_records, "_NOTES_PER_BATCH", 1)
+    query = "SELECT * FROM (VALUES ('7', 'CF'), ('8', 'zebra'), ('7', 'aspirin')) AS texts (id, note_text)"
+    for _ in range(2):
+        assert link("-o", postgres, query=query).status == 0
+        found = rows("SELECT note_id, lexical_variant FROM note_nlp WHERE note_nlp_id > 40 ORDER BY note_nlp_id")
+        assert found == [(7, "CF"), (8, "zebra"), (7, "aspirin")]
+
+
 def test_a_batch_is_written_as_a_whole_or_not_at_all(link, rows, postgres, monkeypatch):
     monkeypatch.setattr(health_records, "_NOTES_PER_BATCH", 2)
     rows("ALTER TABLE note_nlp ADD CHECK (lexical_variant <> 'zebra')")

@@ -251,3 +251,10 @@ def test_single_mentions_belong_to_a_composite_around_them(spans):
         assert all(owner._replace(parts=()) in around for owner in owners)
     for mention in merged.values():
         assert list(mention.parts) == sorted(mention.parts, key=lambda text: int(text[1:]))
+
+
+def test_xml_of_many_levels_is_refused(tmp_path):
+    content = "<collection><document>" + "<a>" * 2000 + "</a>" * 2000 + "</document></collection>"
+    (tmp_path / "deep.xml").write_text(content)
+    with pytest.raises(SapbertError, match=r"\[E586\] .* more than 1,000 levels"):
+        list(read_corpus(tmp_path / "deep.xml"))

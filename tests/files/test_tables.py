@@ -115,6 +115,24 @@ def test_cells_far_to_the_right_are_bounded(sheet, monkeypatch):
         content(path)
 
 
+def test_many_cells_far_to_the_right_are_few_that_are_read(sheet, monkeypatch):
+    monkeypatch.setattr(tables, "_FREE", 40_000)
+    read = []
+    monkeypatch.setattr(tables, "_text", lambda value: read.append(value) or str(value or ""))
+    path = changed(sheet([[1], [2], [3], [4], [5]]), SHEET, b'r="A', b'r="XFD')
+    with pytest.raises(LimitError, match="too many cells"):
+        content(path)
+    assert len(read) < 40_000
+
+
+def test_empty_rows_keep_the_numbers_of_lines(sheet):
+    path = changed(sheet([["text"], ["flu"], ["end"]]), SHEET, b'<row r="2">', b'<row r="1000">')
+    path = changed(path, SHEET, b'r="A2"', b'r="A1000"')
+    path = changed(path, SHEET, b'<row r="3">', b'<row r="1001">')
+    path = changed(path, SHEET, b'r="A3"', b'r="A1001"')
+    assert content(path).splitlines() == ["text", *[""] * 998, "flu", "end"]
+
+
 def test_bombs(sheet, monkeypatch):
     path = sheet([["a" * 20_000]])
     with monkeypatch.context() as patch:

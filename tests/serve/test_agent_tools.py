@@ -1,5 +1,6 @@
 """Tools for agents: the protocol is spoken by the client of its own SDK."""
 
+import io
 import json
 import sys
 
@@ -14,7 +15,8 @@ from spacy_sapbert.serve import agent_tools  # noqa: E402
 
 @pytest.fixture(scope="module")
 def server(web_nlp):
-    return agent_tools.make_server(LinkingPipeline(LinkSettings(web_nlp)))
+    linking = LinkingPipeline(LinkSettings(web_nlp))
+    return agent_tools.make_server(linking.kb, lambda: linking)
 
 
 @pytest.fixture
@@ -112,3 +114,25 @@ def test_only_the_protocol_is_on_standard_output(small_kb, tmp_path):
     assert codes["D99"] == []
     assert codes["D001943"][0]["code"] == "ICD10CM:C50"
     assert linked["entities"][0]["kb_id"] == "D001943"
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (r'{"a": "x \ud83d", "b": ["\ud83d\ude00"]}', '{"a": "x ?", "b": ["\U0001f600"]}'),
+        (r'{"a": "\uDE00\\ud83d"}', r'{"a": "?\\ud83d"}'),
+        (r'{"a": "é \u00e9"}', r'{"a": "é \u00e9"}'),
+        (r'{"a": "\ud83d', r'{"a": "\ud83d'),
+    ],
+)
+def test_halves_of_surrogate_pairs_reach_the_server_as_question_marks(monkeypatch, sent, read):
+    """The SDK never answers a request that has one."""
+    given = io.TextIOWrapper(io.BytesIO(f"{sent}\n".encode() * 2), "utf-8")
+    monkeypatch.setattr("sys.stdin", given)
+    agent_tools.mend_input()
+    assert [line.rstrip("\n") for line in sys.stdin] == [read] * 2
+
+
+def test_a_client_does_not_wait_for_the_pipeline(small_kb):
+    server = agent_tools.make_server(small_kb, None)
+    assert f"{len(small_kb):,} concepts" in server.instructions
