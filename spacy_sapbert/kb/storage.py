@@ -73,9 +73,12 @@ def _join_clinical_names(base: KnowledgeBase, path: Path) -> None:
     # such as "depression" and "tired": stop names elsewhere, since they mean something else in abstracts
     own = {lower(name.text) for record in records for name in record.names if name.source == _OWN_SOURCE}
     stop_names = StopNameRules.from_json(base.meta["stop_names"])._replace(kept=frozenset(own))
-    about = {"name": CLINICAL, "title": f"{base.meta['catalog']['title']}, with findings of notes", "home": ""}
-    meta: dict[str, Any] = {key: base.meta[key] for key in ("release", "sources") if key in base.meta}
-    meta |= {"catalog": about, "licence": f"{base.meta['licence']} {starter.CLINICAL_LICENSE}"}
+    title = f"{base.meta.get('catalog', {}).get('title', STARTER)}, with findings of notes"
+    meta = {
+        **{key: base.meta[key] for key in ("release", "sources") if key in base.meta},
+        "catalog": {"name": CLINICAL, "title": title, "home": ""},
+        "licence": f"{base.meta.get('licence', '')} {starter.CLINICAL_LICENSE}".strip(),
+    }
     build_knowledge_base(chain(stream_records(base), records), path, meta, stop_names)
 
 

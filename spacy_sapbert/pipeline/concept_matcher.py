@@ -28,6 +28,7 @@ from spacy.util import filter_spans
 
 from ..documents.docs import split_tokens_at
 from ..store.artifact import ArtifactWriter
+from ..text.general_text import titled_persons
 from ..text.languages import ENGLISH
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
@@ -47,6 +48,7 @@ OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
 """The values of the setting `modifiers`."""
 # how a word goes on before and after a name: "0.25 mg", "t(9;22)", "2-(4-bromophenyl)propionate"; "PAI-1", "(COX)-2"
 _WORD_BEFORE = re.compile(r"(?:\w|\d[.,](?=\d)|[)\]][-–]|\w\(|[^\W\d_]\)|\d\])(?=\w$)")
+_DOSE = re.compile(r"[\d.,]+ ?(?:mg|mcg|µg|kg|g|m[lL]|mmol|mEq)")  # "25 mg" is not the isotope "(25)Mg"
 _WORD_AFTER = re.compile(r"\w|\)?[-–/.,]\d|\)\d")
 
 
@@ -225,6 +227,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             composites=self.composites,
             nested=self.nested,
         )
+        if names and self._rules.code == ENGLISH.code and (persons := titled_persons(text)):
+            names = [name for name in names if not any(start <= name.start < end for start, end in persons)]
         _split_tokens(doc, text, names)
         labels = self._labels_of({name.row for name in names})
         spans: Dict[Tuple[int, int, str], Span] = {}
@@ -272,7 +276,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         return {OUTSIDE: frozenset(), KIND: kind, ALL: kind | state}[self.modifiers]
 
     def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
-        return len(text) >= self.min_length and any(map(str.isalpha, text)) and self._keys(text) not in stop_words
+        is_word = len(text) >= self.min_length and any(map(str.isalpha, text)) and not _DOSE.fullmatch(text)
+        return is_word and self._keys(text) not in stop_words
 
     def _keys(self, text: str) -> Tuple[str, ...]:
         return word_keys(text, self._rules)

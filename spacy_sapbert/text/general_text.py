@@ -6,14 +6,16 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from .common_words import common_nouns, common_words
+from .common_words import body_words, common_nouns, common_words
 
 _INITIALS = r"(?:[A-Z]\.[ -]?){1,3}"
 _SURNAME = r"[A-Z][a-z'’-]+\b"
 _INSTITUTES = "A[AGIRT]|CA|D[ACEK]|E[BSY]|GM|H[DGLS]|LM|M[DH]|N[RS]|OD|RR|T[RW]"  # of the NIH
+# "Dr. Le", "Ms. Ann Ray"; "Mr 27,000" is a weight
+_PERSON = rf"(?:Dear )?(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]* ){{0,2}}{_SURNAME}"
+_TITLED = re.compile(rf"\b{_PERSON}")
 _PARTS = (
-    # "Dr. Le", "Ms. Ann Ray"; "Mr 27,000" is a weight
-    rf"(?:Dear )?(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]* ){{0,2}}{_SURNAME}",
+    _PERSON,
     # authors of a reference, and degrees: "Lee, L. S., ", "Kaelin, Jr.", ", P. Ceva, "; ", S. Typhimurium, " is none
     rf"{_SURNAME}, (?:{_INITIALS}(?=[,;(]|and |et al)|[JS]r\.)",
     rf"(?:(?<=[,;] )|(?<=[(]))(?!S\. ){_INITIALS}{_SURNAME}(?=[,;)]| and [A-Z]\.| et al)",
@@ -35,6 +37,11 @@ _ABOUT_GENES = re.compile(
 )
 
 
+def titled_persons(text: str) -> list[tuple[int, int]]:
+    """Return where the names of persons behind a title stand: "Ms. Diane Ray"."""
+    return [match.span() for match in _TITLED.finditer(text)]
+
+
 def lead_in(words: Sequence[str]) -> int:
     """Return how many words before a mention an NER took for a part of it: "Denies fever", "Abdomen: tenderness".
 
@@ -50,21 +57,24 @@ def lead_in(words: Sequence[str]) -> int:
 def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """Find mentions that mean no concept.
 
-    A common word is no gene if nothing else in the text is about genes or diseases: "The cat ate apple pie."
+    A common word is no gene if nothing else in the text is about genes or diseases: "The cat ate apple pie." Words of
+    places of the body alone are none either: "left knee".
 
     Args:
         text: A document.
         mentions: Start, end and label of what an NER found, by position.
 
     Yields:
-        Those of persons, references, grants, figures and scans, and common words with the label of genes.
+        Those of persons, references, grants, figures, scans and places of the body, and common words with the label of
+        genes.
     """
     parts = deque(match.span() for match in _NO_CONCEPT.finditer(text)) if mentions else deque()
     rest = []
     for mention in mentions:
         while parts and parts[0][1] < mention[1]:
             parts.popleft()
-        if parts and parts[0][0] <= mention[0]:
+        words = text[slice(*mention[:2])].split()
+        if (parts and parts[0][0] <= mention[0]) or body_words().issuperset(words):
             yield mention
         else:
             rest.append(mention)
