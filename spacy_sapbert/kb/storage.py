@@ -14,6 +14,7 @@ from ..files.opening import sha256_of
 from ..store.artifact import KB, Artifact, saved_artifacts
 from ..store.cache import cache_dir, make_once, shared
 from ..text.normalize import lower
+from .database import FORMAT
 from .knowledge_base import KnowledgeBase
 
 KB_FILE = "concepts.kb"
@@ -57,7 +58,7 @@ def _clinical_vocabulary() -> Path:
     """Return the vocabulary for clinical notes. The first use makes it in the cache folder, in about 15 seconds."""
     base = KnowledgeBase(starter.VOCABULARY)
     state = f"{base.fingerprint[:16]}-{sha256_of(starter.CLINICAL_NAMES)[:16]}"
-    path = cache_dir() / "vocabularies" / f"{CLINICAL}-{state}{_SUFFIX}"
+    path = cache_dir() / "vocabularies" / f"{CLINICAL}-{FORMAT}-{state}{_SUFFIX}"
     make_once(path, path.is_file, lambda: _join_clinical_names(base, path))
     return path
 
@@ -74,11 +75,9 @@ def _join_clinical_names(base: KnowledgeBase, path: Path) -> None:
     own = {lower(name.text) for record in records for name in record.names if name.source == _OWN_SOURCE}
     stop_names = StopNameRules.from_json(base.meta["stop_names"])._replace(kept=frozenset(own))
     title = f"{base.meta.get('catalog', {}).get('title', STARTER)}, with findings of notes"
-    meta = {
-        **{key: base.meta[key] for key in ("release", "sources") if key in base.meta},
-        "catalog": {"name": CLINICAL, "title": title, "home": ""},
-        "licence": f"{base.meta.get('licence', '')} {starter.CLINICAL_LICENSE}".strip(),
-    }
+    meta: dict[str, Any] = {key: base.meta[key] for key in ("release", "sources") if key in base.meta}
+    meta["catalog"] = {"name": CLINICAL, "title": title, "home": ""}
+    meta["licence"] = f"{base.meta.get('licence', '')} {starter.CLINICAL_LICENSE}".strip()
     build_knowledge_base(chain(stream_records(base), records), path, meta, stop_names)
 
 

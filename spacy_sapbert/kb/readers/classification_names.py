@@ -154,12 +154,13 @@ def with_complete_names(records: Iterable[Record], dropped: Counter[str]) -> Ite
         code.parent = code.parent or next(filter(codes.__contains__, shorter), None)
     complete_names(codes, dropped)
     for record in rows:
-        code = codes.pop(record.concept_id, None)
-        if code is not None:  # else it has further names of a code
-            source = record.names[0].source
-            names_of_code = tuple(Name(text, scope, source, "".join(tag)) for text, scope, *tag in code.names)
-            record = record._replace(names=names_of_code, parents=record.parents or tuple(filter(None, [code.parent])))
-        yield record
+        completed = codes.pop(record.concept_id, None)
+        if completed is None:  # further names of a code, which has them already
+            yield record
+            continue
+        source, above = record.names[0].source, tuple(filter(None, [completed.parent]))
+        names_of_code = tuple(Name(text, scope, source, "".join(tag)) for text, scope, *tag in completed.names)
+        yield record._replace(names=names_of_code, parents=record.parents or above)
 
 
 def _give_bare(codes: Mapping[str, Code], bare: _Names, dropped: Counter[str]) -> None:
