@@ -123,7 +123,7 @@ def new_pipeline(
         if lang != ENGLISH.code:
             raise OptionError(option="--lang", reason="the NER in the package reads English only")
         wanted = [label for label in label_types if label in NOTE_LABELS] if clinical else label_types
-        nlp, linker = _box_ner(wanted, storage), {"label_types": label_types, **linker}
+        nlp, linker = _box_ner(wanted, storage, kb), {"label_types": label_types, **linker}
     else:
         nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)
     if LINKER in nlp.pipe_names:
@@ -149,9 +149,10 @@ def new_pipeline(
     return nlp
 
 
-def _box_ner(labels: Iterable[str], storage: str) -> Language:
+def _box_ner(labels: Iterable[str], storage: str, kb: str) -> Language:
     """Return the NER in the package, for mentions with these labels."""
-    settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage}}
+    names = kb if kb == CLINICAL else STARTER  # both have the names that it was trained with
+    settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage, "kb": names}}
     nlp = read_box(config_of_box(), {"components": settings}, exclude=ADDED)
     nlp.meta.update(dict.fromkeys(("author", "url", "description"), ""))  # of the pipeline in the package
     return nlp
