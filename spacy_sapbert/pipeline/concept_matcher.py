@@ -28,7 +28,6 @@ from spacy.util import filter_spans
 
 from ..documents.docs import split_tokens_at
 from ..store.artifact import ArtifactWriter
-from ..text.general_text import titled_persons
 from ..text.languages import ENGLISH
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
@@ -49,6 +48,7 @@ OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
 # how a word goes on before and after a name: "0.25 mg", "t(9;22)", "2-(4-bromophenyl)propionate"; "PAI-1", "(COX)-2"
 _WORD_BEFORE = re.compile(r"(?:\w|\d[.,](?=\d)|[)\]][-–]|\w\(|[^\W\d_]\)|\d\])(?=\w$)")
 _DOSE = re.compile(r"[\d.,]+ ?(?:mg|mcg|µg|kg|g|m[lL]|mmol|mEq)")  # "25 mg" is not the isotope "(25)Mg"
+_PERSON = re.compile(r"\b(?:Mrs?|Ms|Dr|Prof)\.? (?:[A-Z][a-z]* ){0,2}[A-Z][a-z'’-]+")  # "Ms. Ann Rose"
 _WORD_AFTER = re.compile(r"\w|\)?[-–/.,]\d|\)\d")
 
 
@@ -227,8 +227,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             composites=self.composites,
             nested=self.nested,
         )
-        if names and self._rules.code == ENGLISH.code and (persons := titled_persons(text)):
-            names = [name for name in names if not any(start <= name.start < end for start, end in persons)]
+        if names and self._rules.code == ENGLISH.code:
+            in_persons = {at for person in _PERSON.finditer(text) for at in range(*person.span())}
+            names = [name for name in names if name.start not in in_persons]
         _split_tokens(doc, text, names)
         labels = self._labels_of({name.row for name in names})
         spans: Dict[Tuple[int, int, str], Span] = {}

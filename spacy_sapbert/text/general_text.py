@@ -11,11 +11,9 @@ from .common_words import body_words, common_nouns, common_words
 _INITIALS = r"(?:[A-Z]\.[ -]?){1,3}"
 _SURNAME = r"[A-Z][a-z'’-]+\b"
 _INSTITUTES = "A[AGIRT]|CA|D[ACEK]|E[BSY]|GM|H[DGLS]|LM|M[DH]|N[RS]|OD|RR|T[RW]"  # of the NIH
-# "Dr. Le", "Ms. Ann Ray"; "Mr 27,000" is a weight
-_PERSON = rf"(?:Dear )?(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]* ){{0,2}}{_SURNAME}"
-_TITLED = re.compile(rf"\b{_PERSON}")
 _PARTS = (
-    _PERSON,
+    # "Dr. Le", "Ms. Ann Ray"; "Mr 27,000" is a weight
+    rf"(?:Dear )?(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]* ){{0,2}}{_SURNAME}",
     # authors of a reference, and degrees: "Lee, L. S., ", "Kaelin, Jr.", ", P. Ceva, "; ", S. Typhimurium, " is none
     rf"{_SURNAME}, (?:{_INITIALS}(?=[,;(]|and |et al)|[JS]r\.)",
     rf"(?:(?<=[,;] )|(?<=[(]))(?!S\. ){_INITIALS}{_SURNAME}(?=[,;)]| and [A-Z]\.| et al)",
@@ -35,11 +33,6 @@ _GENE, _SPECIES = "GENE", "SPECIES"
 _ABOUT_GENES = re.compile(
     r"(?i)\bgen(?:es?|etic)\b|protein|[rd]na\b|express|mutat|mutant|allele|receptor|\bcells?\b|signal|serum|mice\b"
 )
-
-
-def titled_persons(text: str) -> list[tuple[int, int]]:
-    """Return where the names of persons behind a title stand: "Ms. Diane Ray"."""
-    return [match.span() for match in _TITLED.finditer(text)]
 
 
 def lead_in(words: Sequence[str]) -> int:
