@@ -81,20 +81,21 @@ def terms(path: Path) -> Iterator[Record]:
 
 def main(
     ontologies: Annotated[list[Path], typer.Argument(help="OBO files")],
-    own_names: Annotated[Path, typer.Option(help="Lines of an id and a name, separated by a tab")],
+    own_names: Annotated[Path, typer.Option(help="Lines of an id, a name, and a type if it is no disease")],
     output: Output,
 ) -> None:
     """Write the table of further names and concepts."""
     package = Package(stream_records(load_knowledge_base("starter")))
     owners, counts = package.owners, Counter[str]()
-    table: dict[tuple[str, str], list[str]] = {}
+    table: dict[tuple[str, str, str], list[str]] = {}
 
-    def add(id: str, source: str, texts: Iterable[str]) -> None:
+    def add(id: str, source: str, texts: Iterable[str], type: str = DISEASE) -> None:
         for text in texts:
-            key = word_keys(text)
-            if not owners.get(key) and key and len(text) <= LONGEST and len(text.split()) <= MOST_WORDS:
+            key, is_own = word_keys(text), source == OWN  # an own name is always there: it is no stop name
+            is_new = owners.get(key, set()) <= ({id} if is_own else set())
+            if key and is_new and len(text) <= LONGEST and len(text.split()) <= MOST_WORDS:
                 owners[key].add(id)
-                table.setdefault((id, source), []).append(text)
+                table.setdefault((id, source, type), []).append(text)
                 counts[source] += 1
 
     concepts: dict[str, str] = {}
@@ -105,11 +106,11 @@ def main(
             if concepts[record.concept_id] == record.concept_id:
                 package.diseases.add(record.concept_id)
             add(concepts[record.concept_id], SOURCES[vocabulary_of(record.concept_id)], exact)
-    for id, text in rows(own_names, 2):
-        add(concepts.get(id, id), OWN, [text])
+    for id, text, *type in rows(own_names, 2):
+        add(concepts.get(id, id), OWN, [text], *type)
     with replacing(output) as new, new.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
         lines = [(*HEADER[:3], "types", "source")]
-        lines += [(id, names[0], "|".join(names[1:]), DISEASE, source) for (id, source), names in table.items()]
+        lines += [(id, names[0], "|".join(names[1:]), type, source) for (id, source, type), names in table.items()]
         packed.write("".join("\t".join(line) + "\n" for line in lines).encode())
     typer.echo(f"{output}: {len(table)} concepts, {dict(counts)}", err=True)
 

@@ -23,7 +23,7 @@ OWN = (
     "text/formulas.txt", "text/gene_species.txt", "text/normalize.txt", "text/phrases.txt", "text/rewriting.txt",
     "text/word_classes.txt",
     *(f"text/common_words/{name}{kind}.txt" for name in ("de", "es", "fr", "nl", "pt") for kind in ("", "_keys")),
-    *(f"text/common_words/en_{kind}.txt" for kind in ("analytes", "foods", "general", "phrases")),
+    *(f"text/common_words/en_{kind}.txt" for kind in ("analytes", "body", "foods", "general", "phrases")),
 )  # fmt: skip
 
 

@@ -15,7 +15,12 @@ from .inputs import Corpus, CorpusFormat, Ids, Pipeline, Type, read_documents
 
 def assemble(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline.")],
-    kb: Annotated[str | None, typer.Option(help="Knowledge base file, or 'starter'. Default: starter.")] = None,
+    kb: Annotated[
+        str | None,
+        typer.Option(
+            help="Knowledge base file, or 'starter', or 'clinical', the default of --notes. Default: starter."
+        ),
+    ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="Encoder: 'starter', a folder, a hub name, or 'none'. Default: starter.")
     ] = None,

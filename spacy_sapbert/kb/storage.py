@@ -14,6 +14,7 @@ from ..files.opening import sha256_of
 from ..store.artifact import KB, Artifact, saved_artifacts
 from ..store.cache import cache_dir, make_once, shared
 from ..text.normalize import lower
+from .database import FORMAT
 from .knowledge_base import KnowledgeBase
 
 KB_FILE = "concepts.kb"
@@ -57,7 +58,7 @@ def _clinical_vocabulary() -> Path:
     """Return the vocabulary for clinical notes. The first use makes it in the cache folder, in about 15 seconds."""
     base = KnowledgeBase(starter.VOCABULARY)
     state = f"{base.fingerprint[:16]}-{sha256_of(starter.CLINICAL_NAMES)[:16]}"
-    path = cache_dir() / "vocabularies" / f"{CLINICAL}-{state}{_SUFFIX}"
+    path = cache_dir() / "vocabularies" / f"{CLINICAL}-{FORMAT}-{state}{_SUFFIX}"
     make_once(path, path.is_file, lambda: _join_clinical_names(base, path))
     return path
 
@@ -73,9 +74,10 @@ def _join_clinical_names(base: KnowledgeBase, path: Path) -> None:
     # such as "depression" and "tired": stop names elsewhere, since they mean something else in abstracts
     own = {lower(name.text) for record in records for name in record.names if name.source == _OWN_SOURCE}
     stop_names = StopNameRules.from_json(base.meta["stop_names"])._replace(kept=frozenset(own))
-    about = {"name": CLINICAL, "title": f"{base.meta['catalog']['title']}, with findings of notes", "home": ""}
+    title = f"{base.meta.get('catalog', {}).get('title', STARTER)}, with findings of notes"
     meta: dict[str, Any] = {key: base.meta[key] for key in ("release", "sources") if key in base.meta}
-    meta |= {"catalog": about, "licence": f"{base.meta['licence']} {starter.CLINICAL_LICENSE}"}
+    meta["catalog"] = {"name": CLINICAL, "title": title, "home": ""}
+    meta["licence"] = f"{base.meta.get('licence', '')} {starter.CLINICAL_LICENSE}".strip()
     build_knowledge_base(chain(stream_records(base), records), path, meta, stop_names)
 
 

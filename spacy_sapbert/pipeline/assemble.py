@@ -34,6 +34,7 @@ BOX, NO_NER = "box", "none"
 """Values of `ner` beside a pipeline."""
 FINDER = "name_finder"
 """The `concept_matcher` before the NER of a pipeline for notes."""
+CELL_LINE = "CellLine"  # in a note, "T2" and "DM" are not one
 NOTE_LABELS = ("Disease", "Chemical")
 """What the NER finds in notes. It was trained on abstracts, and takes "patient", "knee" or a surname for others."""
 NESTED = "nested"
@@ -61,7 +62,7 @@ def assemble(
 
     Args:
         output: The folder for the pipeline. It may be that of `old`.
-        kb: A knowledge base file, or "starter", which is the default.
+        kb: A knowledge base file, "starter", or "clinical", which is the default of English notes. Default: starter.
         encoder: "starter", a folder, a hub name, or "none". Default: starter.
         pooling: "cls" or "mean". Default: the setting of the encoder.
         index: The vector index, see `SapbertLinker`. Default: auto.
@@ -70,7 +71,8 @@ def assemble(
             `concept_matcher`. Default: "box" if it has all types of the vocabulary, else "none".
         old: A saved pipeline. Its vocabulary changes to `kb`, and all else stays.
         assertion: Flag negated, uncertain, family, historical and hypothetical mentions.
-        notes: For clinical notes: sections, short forms, and the flags of `assertion`.
+        notes: For clinical notes: sections, short forms, and the flags of `assertion`. The NER in the package then only
+            adds to the names of the vocabulary. `spacy_sapbert.load("notes")` makes the same pipeline.
         nested: Also link names inside longer ones. `doc.spans["nested"]` has all, `doc.ents` the longest.
         lang: The language of a new pipeline.
         corrections: A file or an address of corrections. The pipeline holds and obeys them.
@@ -129,7 +131,7 @@ def new_pipeline(
         if lang != ENGLISH.code:
             raise OptionError(option="--lang", reason="the NER in the package reads English only")
         wanted = [label for label in label_types if label in NOTE_LABELS] if clinical else label_types
-        nlp, linker = _box_ner(wanted, storage), {"label_types": label_types, **linker}
+        nlp, linker = _box_ner(wanted, storage, kb), {"label_types": label_types, **linker}
     else:
         nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)
     if LINKER in nlp.pipe_names:
@@ -137,7 +139,8 @@ def new_pipeline(
         raise OptionError(option="--ner", reason=reason)
     vocabulary = {"kb": kb, "storage": storage}
     if clinical and ner == BOX:  # names first: what the NER finds around them is often a word too long
-        nlp.add_pipe(MATCHER, FINDER, before=NER, config=vocabulary)
+        kinds = [type_ for label, own in label_types.items() if label != CELL_LINE for type_ in own]
+        nlp.add_pipe(MATCHER, FINDER, before=NER, config={**vocabulary, "types": kinds})
     if clinical:
         _add(nlp, SECTIONS)
     short_forms = clinical and nlp.lang == ENGLISH.code
@@ -154,9 +157,10 @@ def new_pipeline(
     return nlp
 
 
-def _box_ner(labels: Iterable[str], storage: str) -> Language:
+def _box_ner(labels: Iterable[str], storage: str, kb: str) -> Language:
     """Return the NER in the package, for mentions with these labels."""
-    settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage}}
+    names = kb if kb == CLINICAL else STARTER  # both have the names that it was trained with
+    settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage, "kb": names}}
     nlp = read_box(config_of_box(), {"components": settings}, exclude=ADDED)
     nlp.meta.update(dict.fromkeys(("author", "url", "description"), ""))  # of the pipeline in the package
     return nlp

@@ -134,7 +134,9 @@ class SavedInFolder:
         """Return where an external artifact is: where it was, or else where the settings say that it is now."""
         saved, kb = Path(artifact.path), getattr(self, "_kb", None)
         if role == KB:
-            moved = None if kb in (None, "starter") else Path(str(kb))
+            from ..kb.storage import STARTER, vocabulary_path
+
+            moved = None if kb in (None, STARTER) else vocabulary_path(str(kb))
             remedy = f"load the pipeline with the config override `components.{self.name}.kb` = its new path"
         else:
             moved = cache_dir() / saved.parent.name / saved.name

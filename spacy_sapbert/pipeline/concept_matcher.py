@@ -49,6 +49,8 @@ OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
 """The values of the setting `modifiers`."""
 # how a word goes on before and after a name: "0.25 mg", "t(9;22)", "2-(4-bromophenyl)propionate"; "PAI-1", "(COX)-2"
 _WORD_BEFORE = re.compile(r"(?:\w|\d[.,](?=\d)|[)\]][-–]|\w\(|[^\W\d_]\)|\d\])(?=\w$)")
+_DOSE = re.compile(r"[\d.,]+ ?(?:mg|mcg|µg|kg|g|m[lL]|mmol|mEq)")  # "25 mg" is not the isotope "(25)Mg"
+_PERSON = re.compile(r"\b(?:Mrs?|Ms|Dr|Prof)\.? (?:[A-Z][a-z]* ){0,2}[A-Z][a-z'’-]+")  # "Ms. Ann Rose"
 _WORD_AFTER = re.compile(r"\w|\)?[-–/.,]\d|\)\d")
 
 
@@ -235,6 +237,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             composites=self.composites,
             nested=self.nested,
         )
+        if names and self._rules.code == ENGLISH.code:
+            in_persons = {at for person in _PERSON.finditer(text) for at in range(*person.span())}
+            names = [name for name in names if name.start not in in_persons]
         _split_tokens(doc, text, names)
         labels = self._labels_of({name.row for name in names})
         spans: Dict[Tuple[int, int, str], Span] = {}
@@ -282,7 +287,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         return {OUTSIDE: frozenset(), KIND: kind, ALL: kind | state}[self.modifiers]
 
     def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
-        return len(text) >= self.min_length and any(map(str.isalpha, text)) and self._keys(text) not in stop_words
+        is_word = len(text) >= self.min_length and any(map(str.isalpha, text)) and not _DOSE.fullmatch(text)
+        return is_word and self._keys(text) not in stop_words
 
     def _keys(self, text: str) -> Tuple[str, ...]:
         return word_keys(text, self._rules)

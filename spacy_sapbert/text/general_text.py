@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from .common_words import common_nouns, common_words
+from .common_words import body_words, common_nouns, common_words
 
 _INITIALS = r"(?:[A-Z]\.[ -]?){1,3}"
 _SURNAME = r"[A-Z][a-z'’-]+\b"
@@ -52,21 +52,24 @@ def lead_in(words: Sequence[str]) -> int:
 def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """Find mentions that mean no concept.
 
-    A common word is no gene if nothing else in the text is about genes or diseases: "The cat ate apple pie."
+    A common word is no gene if nothing else in the text is about genes or diseases: "The cat ate apple pie." Words of
+    places of the body alone are none either: "left knee".
 
     Args:
         text: A document.
         mentions: Start, end and label of what an NER found, by position.
 
     Yields:
-        Those of persons, references, grants, figures and scans, and common words with the label of genes.
+        Those of persons, references, grants, figures, scans and places of the body, and common words with the label of
+        genes.
     """
     parts = deque(match.span() for match in _NO_CONCEPT.finditer(text)) if mentions else deque()
     rest = []
     for mention in mentions:
         while parts and parts[0][1] < mention[1]:
             parts.popleft()
-        if parts and parts[0][0] <= mention[0]:
+        words = text[slice(*mention[:2])].split()
+        if (parts and parts[0][0] <= mention[0]) or body_words().issuperset(words):
             yield mention
         else:
             rest.append(mention)

@@ -5,6 +5,7 @@ import pytest
 from spacy_sapbert.text import common_words as lists
 from spacy_sapbert.text.common_words import (
     LISTED_LANGUAGES,
+    body_words,
     common_keys,
     common_nouns,
     common_words,
@@ -54,6 +55,11 @@ def test_the_keys_are_those_that_the_rules_give_now(script, language):
     written = Path(lists.__file__).with_name(f"{language}_keys.txt").read_text(encoding="utf-8")
     assert written == script("word_classes").everyday_keys(language)
     assert common_keys(language) == frozenset(written.split())
+
+
+def test_places_of_the_body():
+    assert {"knee", "left", "extremities"} <= body_words()
+    assert body_words().isdisjoint({"heart", "breast", "pain", "small"})
 
 
 def test_names_of_some_kinds_of_vocabularies():

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.general_text import after_citation, general_mentions
+from spacy_sapbert.text.general_text import after_citation, general_mentions, lead_in
 
 from ..cases import cases
 
@@ -21,6 +23,13 @@ def left_out(text, *labels):
 @pytest.mark.parametrize(*cases(__file__, "persons_codes_and_words_are_no_concepts"))
 def test_persons_codes_and_words_are_no_concepts(text):
     assert left_out(text) == [piece.partition("]")[0] for piece in text.split("[")[1:]]
+
+
+@pytest.mark.parametrize(*cases(__file__, "words_before_a_mention"))
+def test_words_before_a_mention(text, mention):
+    words = re.findall(r"\w[^\s:]*(?::\S+)?\s?|: ?", text)
+    assert "".join(words) == text
+    assert "".join(words[lead_in(words) :]) == mention
 
 
 @pytest.mark.parametrize(*cases(__file__, "concepts_stay"))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from ...text.abbreviations import is_long_form
 from ...text.languages import ENGLISH
+from ...types import Name, Record
 from .context import NameParts
 
 # In English, German, French and Spanish. No such word means anything else in another of these languages.
@@ -58,6 +60,8 @@ _SHORT_FORM = re.compile(r"[(\[]([A-Z][A-Za-z]*[A-Z])[)\]]")
 _CUT_OFF = re.compile(rf"(?:^|\s)(?:{_WITH}|and|or|to|und|oder|et|ou|y|o|de|du|des|del|la)$", re.IGNORECASE)
 _PAIR = re.compile(r"([\w-]{4,}\w) (?:and|und|et|y) ([\w-]{4,}\w)")
 _WORD = re.compile(r"\w+")
+_ICD10_CODE = re.compile(r"(?:ICD10(?:CM|GM|AM|CA)?:)?[A-Z]\d[\dA-Z](?:\.[\dA-Z]{1,4}|-[A-Z]\d[\dA-Z])?")
+_ENOUGH = 100  # records that show whether a table is an ICD-10
 _FEWEST_LETTERS = 3
 _MOST_LEVELS = 10  # of codes within codes; a hostile file could nest thousands
 
@@ -124,6 +128,39 @@ def complete_names(codes: Mapping[str, Code], dropped: Counter[str]) -> None:
     for number, code in codes.items():
         if not code.is_code and _key(code.title) in known:
             code.names[0] = (f"{code.title} ({number})", *code.names[0][1:])
+
+
+def with_complete_names(records: Iterable[Record], dropped: Counter[str]) -> Iterator[Record]:
+    """Yield records with the further names of `complete_names` if they are the codes of an ICD-10, else as they are.
+
+    A code without a parent is below the longest code that begins it: "I10.1" below "I10".
+    """
+    records = iter(records)
+    first = [*islice(records, _ENOUGH)]
+    if not all(_ICD10_CODE.fullmatch(record.concept_id) for record in first):
+        yield from chain(first, records)
+        return
+    rows = [*first, *records]
+    codes: dict[str, Code] = {}
+    for record in rows:
+        names: list[NameParts] = [(name.text, name.scope, name.language) for name in record.names]
+        names[0] = (names[0][0], "preferred", *names[0][2:])
+        code = codes.setdefault(
+            record.concept_id, Code([], next(iter(record.parents), None), "-" not in record.concept_id)
+        )
+        code.names.extend(names)
+    for number, code in codes.items():
+        shorter = (number[:length].rstrip(".") for length in range(len(number) - 1, number.find(":") + 1, -1))
+        code.parent = code.parent or next(filter(codes.__contains__, shorter), None)
+    complete_names(codes, dropped)
+    for record in rows:
+        completed = codes.pop(record.concept_id, None)
+        if completed is None:  # further names of a code, which has them already
+            yield record
+            continue
+        source, above = record.names[0].source, tuple(filter(None, [completed.parent]))
+        names_of_code = tuple(Name(text, scope, source, "".join(tag)) for text, scope, *tag in completed.names)
+        yield record._replace(names=names_of_code, parents=record.parents or above)
 
 
 def _give_bare(codes: Mapping[str, Code], bare: _Names, dropped: Counter[str]) -> None:

@@ -14,6 +14,7 @@ from ...files.opening import without_gz
 from ...files.tables import Row, evened, is_workbook, likely_delimiter, split_header
 from ...types import Record
 from ..ids import curie
+from .classification_names import with_complete_names
 from .context import ReaderContext
 from .ontology import add_prefix, without_release
 
@@ -64,8 +65,23 @@ def read_table(
         skip: Number of lines before the table.
 
     Yields:
-        One record per row. A name is "preferred" if the table distinguishes it from other names, else "exact".
+        One record per row. A name is "preferred" if the table distinguishes it from other names, else "exact". Codes of
+        an ICD-10 get further names, see `complete_names`.
     """
+    records = _records(context, columns, where, separator, delimiter, quoted=quoted, skip=skip)
+    yield from with_complete_names(records, context.report.names_dropped)
+
+
+def _records(
+    context: ReaderContext,
+    columns: Mapping[str, str | Sequence[str]] | None,
+    where: Mapping[str, str] | None,
+    separator: str,
+    delimiter: str | None,
+    *,
+    quoted: bool | None,
+    skip: int,
+) -> Iterator[Record]:
     given = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(given) != 1:
         raise OptionError(option=f"The delimiter {delimiter!r}", reason="it must be one character, such as , or \\t")

@@ -51,6 +51,12 @@ def general_nouns() -> frozenset[str]:
     return frozenset(common_nouns()).difference(read_lines(_FOLDER / f"{ENGLISH}_names.txt"))
 
 
+@lru_cache(maxsize=1)
+def body_words() -> frozenset[str]:
+    """Return the lower-case English words of places of the body: "left", "knee". They name no disease together."""
+    return frozenset(read_lines(_FOLDER / f"{ENGLISH}_body.txt"))
+
+
 def general_words(language: str) -> frozenset[str]:
     """Return words and phrases that mean no concept alone, without short forms. The languages are those with a list.
 

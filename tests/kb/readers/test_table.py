@@ -263,3 +263,38 @@ def test_the_language_and_the_source_of_each_name(read, tmp_path):
     ]
     with pytest.raises(SapbertError, match="E193"):
         read(tmp_path / "t.csv", text, language="any language")
+
+
+# --- codes of an ICD-10
+
+
+ICD10 = """code,title
+J18,"Pneumonia, organism unspecified"
+J18.0,"Bronchopneumonia, unspecified"
+J18.9,"Pneumonia, unspecified"
+K74,Fibrosis and cirrhosis of liver
+K74.6,Other and unspecified cirrhosis of liver
+D60-D64,Anaemias
+D64,Other anaemias
+D64.9,"Anaemia, unspecified"
+I10,Essential (primary) hypertension
+"""
+
+
+def test_codes_of_an_icd_10_have_names_without_neutral_words(read, tmp_path):
+    records, _ = read(tmp_path / "t.csv", ICD10, columns={"id": "code", "name": "title"})
+    names = {record.concept_id: [name.text for name in record.names] for record in records}
+    assert list(names) == [line.split(",")[0] for line in ICD10.splitlines()[1:]]
+    assert "Pneumonia" in names["J18"]
+    assert "Bronchopneumonia" in names["J18.0"]
+    assert "Anaemia" in names["D64.9"]
+    assert names["D64"] == ["Other anaemias"]
+    assert "Essential hypertension" in names["I10"]
+    assert {record.concept_id: record.parents for record in records}["J18.9"] == ("J18",)
+
+
+def test_other_tables_stay_as_they_are(read, tmp_path):
+    text = f"{ICD10}Z1,Pain unspecified\n"
+    records, _ = read(tmp_path / "t.csv", text, columns={"id": "code", "name": "title"})
+    assert [len(record.names) for record in records] == [1] * len(records)
+    assert records[0].parents == ()
