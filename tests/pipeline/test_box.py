@@ -1,4 +1,9 @@
+import csv
+import gzip
+import json
 import pickle
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 import spacy
@@ -37,6 +42,23 @@ def test_mentions_of_several_types_are_found_and_linked(box):
     ids = {entity.text: entity.kb_id_ for entity in doc.ents}
     assert ids["ovarian cancer"] == "D010051"
     assert all(0 <= link.probability <= 1 for entity in doc.ents for link in entity._.links if link.concept_id)
+
+
+@pytest.mark.slow
+def test_chemicals_of_articles_are_found(box, data_dir):
+    marked = defaultdict(set)
+    with Path(__file__).with_name("article_chemicals.tsv").open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines, delimiter="\t"):
+            marked[row["document"]].add((int(row["start"]), int(row["end"])))
+    with gzip.open(data_dir / "documents/more_texts/more_texts.jsonl.gz", "rt", encoding="utf-8") as lines:
+        articles = [article for article in map(json.loads, lines) if article["id"] in marked]
+    found, right = 0, 0
+    for article in articles:
+        chemicals = [entity for entity in box(article["text"]).ents if entity.label_ == "Chemical"]
+        found += len(chemicals)
+        right += sum((one.start_char, one.end_char) in marked[article["id"]] for one in chemicals)
+    assert right >= 0.9 * sum(map(len, marked.values()))
+    assert right >= 0.78 * found
 
 
 def test_everyday_text_and_ions(box):

@@ -2,7 +2,7 @@ from itertools import combinations
 
 import pytest
 
-from spacy_sapbert.text.languages import LANGUAGES, rules_of
+from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.text.phrases import FOLDER
 from spacy_sapbert.text.word_classes import STRONG, Contexts, Evidence, derived_words, may_be_equal, word_table
 
@@ -63,7 +63,7 @@ def test_a_word_of_general_english_is_no_form_of_another(word, other):
     assert word not in dict(derived_words(other))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["de", "en", "es", "fr"])
 def test_the_tables_of_the_package(language):
     table = word_table(rules_of(language))
     assert table.strengths[tuple(sorted(pair_of_language[language]))] >= STRONG
