@@ -23,7 +23,7 @@ from ..text.notes.assertion import (
     scope_bounds,
 )
 from ..text.notes.sections import find_sections, flag_at
-from .attributes import ASSERTION, DECIDED_FLAGS, get_sections, has_sections
+from .attributes import ASSERTION, DECIDED, get_sections, has_sections
 from .base import MentionComponent
 from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
@@ -117,7 +117,7 @@ class AssertionDetector(MentionComponent):
             spans, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
             flag = flag_at(sections, bounds[first], self.vocab.lang)
             found.update(zip(numbers, self.matcher.flags_of(text, scope, spans, flag, in_note=is_note)))
-        decided = map(DECIDED_FLAGS.get, marked)  # by a person
+        decided = map(DECIDED.get, marked)  # by a person
         return [found[number] if flags is None else flags for number, flags in enumerate(decided)]
 
 
