@@ -32,7 +32,7 @@ from ..text.notes.assertion import (
 )
 from ..text.notes.drugs import Drug, drug_reader_of
 from ..text.notes.sections import find_sections, flag_at, section_at
-from .attributes import ASSERTION, DECIDED_FLAGS, DRUG, get_sections, has_sections
+from .attributes import ASSERTION, DECIDED, DRUG, get_sections, has_sections
 from .base import MentionComponent
 from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
@@ -137,7 +137,7 @@ class AssertionDetector(MentionComponent):
                 label, given = section.label if section else "", [flags[number] for number in drugs]
                 read = reader.read(text, scope, [mentions[number] for number in drugs], label, given)
                 found.update((number, (flags[number], drug)) for number, drug in zip(drugs, read))
-        decided = map(DECIDED_FLAGS.get, spans)  # by a person
+        decided = map(DECIDED.get, spans)  # by a person
         return [
             (found[number][0] if flags is None else flags, found[number][1]) for number, flags in enumerate(decided)
         ]

@@ -262,9 +262,7 @@ DRUG: Attribute[Drug] = Attribute("drug", lambda values: Drug(*values))
 get_drug, set_drug = DRUG.get, DRUG.set
 
 # the flags that a person decided, which the components keep
-DECIDED_FLAGS: Attribute[Optional[Tuple[str, ...]]] = Attribute(
-    "decided_flags", lambda flags: None if flags is None else tuple(flags), list, None
-)
+DECIDED: Attribute[Any] = Attribute("decided_flags", lambda flags: None if flags is None else tuple(flags), list, None)
 
 # the sections of a note, in order
 SECTIONS: Attribute[List[Section]] = Attribute("sections", lambda rows: list(map(Section._make, rows)), _lists)

@@ -28,16 +28,7 @@ from ..linking.settings import (
 from ..store.artifact import ArtifactWriter
 from ..training.settings import BioSyn
 from ..types import NIL, LinkedPart
-from .attributes import (
-    DECIDED_FLAGS,
-    get_linked_by,
-    get_links,
-    register,
-    set_assertion,
-    set_kb_ents,
-    set_linked_by,
-    set_links,
-)
+from .attributes import ASSERTION, DECIDED, get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
 from .base import BatchedPipe
 from .component_settings import add_factory, check_setting, language_rules
 from .corrections import CorrectedComponent, corrected
@@ -224,8 +215,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         for span in mentions:
             flags = decisions.flags_of(key, span.start_char, span.end_char)
             if flags is not None:  # for an assertion_detector before or behind this component
-                set_assertion(span, flags)
-                DECIDED_FLAGS.set(span, flags)
+                ASSERTION.set(span, flags)
+                DECIDED.set(span, flags)
         return [
             corrected(parts, span.text, decisions.of(key, span.start_char, span.end_char, span.text, span.label_), kb)
             for span, parts in zip(mentions, linked)

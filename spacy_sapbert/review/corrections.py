@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..settings_block import check_rules
@@ -13,9 +14,8 @@ from ..text.languages import ENGLISH, LanguageRules
 from ..text.notes.assertion import FLAGS
 from ..text.words import Words, is_acronym, is_general, read_words
 
-ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG = ACTIONS = (
-    "accept", "replace", "reject", "no_mention", "add", "flag",
-)  # fmt: skip
+ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG = "accept", "replace", "reject", "no_mention", "add", "flag"
+ACTIONS = (ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG)
 OCCURRENCE, CORPUS, EVERYWHERE = SCOPES = ("occurrence", "corpus", "everywhere")
 """Where a correction holds, the narrowest first: this place, this text in the documents of the corpus, or this text."""
 NO_FLAGS = "none"
@@ -24,6 +24,8 @@ _KEY_LENGTH = 32  # hexadecimal digits
 _SAME, _INFLECTED, _DERIVED = range(3)  # how a text is like that of a correction
 _LONG = 10  # letters of an adjective that is marked although it is a word of general language
 _BETWEEN = " \t\n-"  # the signs between the words of an inflection
+
+Corpora = Mapping[str, Collection[str]]
 
 
 class Correction(NamedTuple):
@@ -64,6 +66,11 @@ class Correction(NamedTuple):
         """The right flags; None if it is not about flags."""
         return tuple(flag for flag in FLAGS if flag in self.label.split()) if self.action == FLAG else None
 
+    def with_flags(self, flags: Collection[str]) -> Correction:
+        """Return the correction that says which flags are right at this place."""
+        label = " ".join(flag for flag in FLAGS if flag in flags) or NO_FLAGS
+        return self._replace(action=FLAG, scope=OCCURRENCE, concept_ids=(), label=label)
+
     def check(self) -> None:
         """Check the values."""
         some_ids = bool(self.concept_ids) and all(self.concept_ids)
@@ -72,7 +79,7 @@ class Correction(NamedTuple):
             self,
             ("action", self.action in ACTIONS, f"one of {', '.join(ACTIONS)}"),
             ("scope", self.scope in SCOPES, f"one of {', '.join(SCOPES)}"),
-            ("label", self.flags is None or self.label == (" ".join(self.flags) or NO_FLAGS), "flags, or none"),
+            ("label", self.flags is None or self == self.with_flags(self.flags), "flags, or none"),
             ("text", bool(self.text.strip()), "a text"),
             ("end", 0 <= self.start < self.end, "a position after the start"),
             ("concept_ids", has_ids, "some ids, but none for no_mention and flag"),
@@ -111,6 +118,14 @@ def text_key(text: str) -> str:
     return folded if is_acronym(folded) else folded.casefold()
 
 
+def forms_of(text: str, rules: LanguageRules, *, itself: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield how the text of a correction is written, and unless it holds for `itself`, how its inflections are."""
+    yield _SAME, text_key(text)
+    if not itself:
+        key, _, derived = inflections(text, rules)
+        yield from ((_INFLECTED, key), *((_DERIVED, form) for form in derived))
+
+
 class Decision(NamedTuple):
     """What holds for a mention.
 
@@ -134,12 +149,10 @@ class Decision(NamedTuple):
 
 
 class Added(NamedTuple):
-    """A mention that was missed.
+    """A mention that was missed. The label is empty if nobody gave one.
 
-    Attributes:
-        label: The label; empty if nobody gave one.
-        is_inflected: Whether the text itself was not added, but an inflection of it. Then every other mention that it
-            overlaps takes precedence: "allergic rhinitis" is one mention, where "allergy" was added.
+    An inflection of an added text gives way to mentions that it overlaps: "allergic rhinitis", where "allergy" was
+    added.
     """
 
     start: int
@@ -175,12 +188,7 @@ class Decisions:
         rules: The rules of the language, for inflections.
     """
 
-    def __init__(
-        self,
-        corrections: Iterable[Correction],
-        corpora: Mapping[str, Collection[str]],
-        rules: LanguageRules = ENGLISH,
-    ) -> None:
+    def __init__(self, corrections: Iterable[Correction], corpora: Corpora, rules: LanguageRules = ENGLISH) -> None:
         self._corpora, self._rules = corpora, rules
         self._by_place: dict[tuple[object, ...], list[Correction]] = {}
         self._added: dict[str, list[Correction]] = {}
@@ -193,7 +201,7 @@ class Decisions:
                 self._flags[correction[2:5]] = correction.flags
                 continue
             for place in self._places_of(correction):
-                for form in self._forms_of(correction):
+                for form in forms_of(correction.text, self._rules, itself=correction.scope == OCCURRENCE):
                     self._by_place.setdefault((correction.scope, place, *form), []).append(correction)
             if correction.action == ADD:
                 self._added.setdefault(correction.document, []).append(correction)
@@ -214,7 +222,7 @@ class Decisions:
     ) -> Iterator[list[Correction]]:
         """Yield the corrections of each scope that apply to a mention, the narrowest scope first. See `of`.
 
-        Those about the text come first, then those about inflections of it.
+        Those about the text itself come before those about inflections of it.
         """
         places_by_scope: tuple[Iterable[Any], ...] = ([(document, start, end)], self._corpora.get(document, ()), [None])
         key = inflections(text, self._rules).key
@@ -237,9 +245,9 @@ class Decisions:
             for correction in self._added.get(document, ())
             if text[correction.start : correction.end] == correction.text
         )
-        # the text itself comes last, and takes precedence over an inflection of another text
-        ordered = sorted(chain(here, self._repeated(text)), key=lambda one: not one.is_inflected)
-        added = {one[:3]: one for one in ordered}
+        # an inflection comes first, so that an added text at the same place replaces it
+        found = sorted(chain(here, self._repeated(text)), key=attrgetter("is_inflected"), reverse=True)
+        added = {one[:3]: one for one in found}
         return sorted(mention for mention in added.values() if self._is_mention(document, text, mention))
 
     def _is_mention(self, document: str, text: str, added: Added) -> bool:
@@ -283,14 +291,6 @@ class Decisions:
                 and not (is_derived and end - start < _LONG and is_general(" ".join(words)))  # "infected" alone
             ):
                 yield Added(start, end, phrase.label, is_inflected=True)
-
-    def _forms_of(self, correction: Correction) -> Iterator[tuple[int, str]]:
-        """Yield how a text is written for which a correction holds, and how its inflections are."""
-        yield _SAME, text_key(correction.text)
-        if correction.scope != OCCURRENCE:
-            forms = inflections(correction.text, self._rules)
-            yield _INFLECTED, forms.key
-            yield from ((_DERIVED, form) for form in forms.derived)
 
     def _places_of(self, correction: Correction) -> list[object]:
         """Return the places of the scope of a correction."""

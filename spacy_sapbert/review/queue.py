@@ -27,6 +27,7 @@ from .corrections import (
     Decisions,
     ProposedLink,
     document_key,
+    forms_of,
     text_key,
 )
 
@@ -37,7 +38,7 @@ CASE = "the name is in capitals"
 OTHER_WORDS = "other words than the name"
 NEAR = "another concept is nearly as probable"
 WRONG_ELSEWHERE = "another text with this link was wrong"
-SHARES: Mapping[str, float] = MappingProxyType({SHORT_FORM: 0.5, CASE: 0.2, OTHER_WORDS: 0.2, NEAR: 0.2, GENERAL: 0.1})
+SHARES: Mapping[str, float] = MappingProxyType({SHORT_FORM: 0.5, CASE: 0.2, OTHER_WORDS: 0.2, NEAR: 0.2, GENERAL: 0.05})
 """The share of each kind that is wrong, apart from what the probability says.
 
 Chosen on training and development documents of NCBI Disease, BC5CDR (diseases and chemicals), NLM-Gene and on notes.
@@ -203,6 +204,7 @@ class ReviewQueue:
         self._of_document: dict[str, list[int]] = {}
         self._numbers: dict[str, list[int]] = {}
         self._labels: dict[str, set[str]] = {}
+        self._with_link: dict[tuple[str, ...], list[int]] = {}
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, mention in enumerate(self.mentions):
             key = self.key(number)
@@ -211,11 +213,11 @@ class ReviewQueue:
             self._labels.setdefault(key, set()).add(mention.link.label)
             self._of_document.setdefault(mention.link.document, []).append(number)
             groups.setdefault((key, mention.link.label, mention.best), []).append(number)
-        self._groups = list(groups.values())
-        self._group_of = {number: numbers for numbers in self._groups for number in numbers}
-        self._rank = order
+            self._with_link.setdefault(mention.link.concept_ids, []).append(number)
+        self._group_of = {number: numbers for numbers in groups.values() for number in numbers}
+        self._rank, self._ranks = order, dict[int, float]()
         self._sums: Counter[tuple[str, ...]] = Counter()
-        self._rank_groups()
+        self._rank_groups(range(len(self.mentions)))
         self._corrections: dict[int, Correction] = {}
         self._corpora: Mapping[str, Collection[str]] = {}
         self.decisions = Decisions([], {})
@@ -294,8 +296,7 @@ class ReviewQueue:
 
     def _forms(self, text: str) -> set[str]:
         """Return what a text has in common with those that its correction can decide."""
-        forms = inflections(text, self._rules)
-        return {text_key(text), forms.key, *forms.derived}
+        return {form for _, form in forms_of(text, self._rules)}
 
     def _with_one_of(self, texts: Collection[str]) -> set[str]:
         """Return the keys of the documents that can contain one of these texts or an inflection of it."""
@@ -305,24 +306,31 @@ class ReviewQueue:
 
     def _learn(self) -> None:
         """Rank the groups again if decisions about other texts with the same links changed."""
-        by_text = {
-            (ids, self.key(number)): 1 if set(decision.concept_ids or ()) == set(ids) else -1
+        decided = {
+            (self.mentions[number].link.concept_ids, self.key(number)): frozenset(decision.concept_ids or ())
             for number, decision in self._decided.items()
-            if decision is not COVERED and (ids := self.mentions[number].link.concept_ids)
+            if decision is not COVERED and self.mentions[number].link.concept_ids
         }
-        sums = Counter[tuple[str, ...]]()
-        for (ids, _), verdict in by_text.items():
-            sums[ids] += verdict
-        if sums != self._sums:
-            self._sums = sums
-            self.mentions = [mention._replace(elsewhere=sums[mention.link.concept_ids]) for mention in self.mentions]
-            self._rank_groups()
+        right = Counter(ids for (ids, _), chosen in decided.items() if chosen == set(ids))
+        sums = Counter({ids: 2 * right[ids] - n for ids, n in Counter(ids for ids, _ in decided).items()})
+        changed = [ids for ids in {*sums, *self._sums} if sums[ids] != self._sums[ids]]
+        numbers = [number for ids in changed for number in self._with_link[ids]]
+        for number in numbers:
+            self.mentions[number] = self.mentions[number]._replace(
+                elsewhere=sums[self.mentions[number].link.concept_ids]
+            )
+        self._sums = sums
+        if numbers:
+            self._rank_groups(numbers)
 
-    def _rank_groups(self) -> None:
-        ranked = sorted(self._groups, key=lambda group: self._rank([self.mentions[number] for number in group]))
-        self._order = (
-            list(range(len(self.mentions))) if self._rank is by_document else list(chain.from_iterable(ranked))
-        )
+    def _rank_groups(self, numbers: Iterable[int]) -> None:
+        """Rank the groups of some mentions, and put all into order."""
+        for group in {self._group_of[number][0]: self._group_of[number] for number in numbers}.values():
+            self._ranks[group[0]] = self._rank([self.mentions[number] for number in group])
+        order = [
+            number for first in sorted(self._ranks, key=self._ranks.__getitem__) for number in self._group_of[first]
+        ]
+        self._order = sorted(order) if self._rank is by_document else order
 
     def _decide(self, number: int) -> None:
         link = self.mentions[number].link

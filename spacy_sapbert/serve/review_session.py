@@ -11,19 +11,7 @@ from typing import Any
 from ..errors import MismatchError, NotFoundError
 from ..kb.search import search_names
 from ..outputs.pages import LabelColors, display_label, display_type
-from ..review.corrections import (
-    ACCEPT,
-    ADD,
-    CORPUS,
-    FLAG,
-    NO_FLAGS,
-    OCCURRENCE,
-    REJECT,
-    REPLACE,
-    Correction,
-    Decision,
-    ProposedLink,
-)
+from ..review.corrections import ACCEPT, ADD, CORPUS, FLAG, REJECT, REPLACE, Correction, Decision, ProposedLink
 from ..review.corrections_file import CorrectionsFile
 from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
 from ..runs.document_linker import LinkingPipeline
@@ -190,8 +178,6 @@ class ReviewSession:
         elif action == REPLACE:
             ids = self._primary_ids(concept_ids)
         label = mention.link.label if self.queue.needs_label(number) else ""
-        if action == FLAG:
-            label, scope = " ".join(flag for flag in FLAGS if flag in flags) or NO_FLAGS, OCCURRENCE
 
         def check() -> None:
             present = self._decision(mention.link, self.queue.decision(number))
@@ -199,7 +185,7 @@ class ReviewSession:
                 raise Overtaken(present.get("author"))
 
         correction = Correction(action, scope, *mention.link[:4], ids, label, self.author, comment=comment)
-        return self._write(correction, check)
+        return self._write(correction.with_flags(flags) if action == FLAG else correction, check)
 
     def add(
         self,

@@ -12,9 +12,7 @@ from .phrases import endings_of
 from .words import CACHED_NAMES, acronym_of, read_words
 
 SAME_START = 3
-"""The first letters of a word, in which no inflections differ. A word that is written together with another one has
-them, too.
-"""
+"""Letters of a word, in which no inflections differ. A word that is written together with another one has as many."""
 _SHORTEST_STEM = 4  # letters: "manic" is not "many"
 _ADDED = frozenset(("ness", "ful"))
 """Endings that make a word of an adjective or noun. Others make the name of a process: "oxygenation" is not oxygen."""

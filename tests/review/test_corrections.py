@@ -14,8 +14,9 @@ ONE = Correction("accept", "occurrence", "k", 0, 4, "cold", ("D003139",))
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_what_can_be(action, scope):
-    without_ids, label = action in ("no_mention", "flag"), "negated" if action == "flag" else ""
-    ONE._replace(action=action, scope=scope, label=label, concept_ids=() if without_ids else ("D1", "D2")).check()
+    ids = () if action == "no_mention" else ("D1", "D2")
+    one = ONE._replace(action=action, scope=scope, concept_ids=ids)
+    (one.with_flags(["negated"]) if action == "flag" else one).check()
 
 
 @pytest.mark.parametrize(*cases(__file__, "what_cannot_be"))

@@ -323,3 +323,12 @@ def test_ids_never_become_other_links(ask, id):
 
 def test_all_pages_of_concepts_are_web_pages():
     assert all(page.startswith(("https://", "http://")) for page in prefixes().pages.values())
+
+
+def test_a_mention_stays_while_its_flags_are_mended(ask, session):
+    flags = {"action": "flag", "scope": "corpus", "flags": ["negated", EVIL]}
+    answer = ask("POST", ANY, json=flags).json()
+    assert (answer["view"]["number"], answer["view"]["flags"], answer["view"]["decision"]) == (0, ["negated"], None)
+    assert (answer["correction"]["flags"], answer["correction"]["scope"]) == (["negated"], "occurrence")
+    assert ask("POST", ANY, json={**flags, "flags": ["x"] * 99}).status_code == 422
+    assert len(session.file.corrections()) == 1
