@@ -111,7 +111,7 @@ class DrugReader(CueMatcher):
         after = self._dosage.match(text, end, scope[1])
         dosage = " ".join(_EDGES.sub("", match[0]) for match in (before, after) if match)
         value = _VALUE.match(text, end, scope[1])
-        is_measured = name in self._measured or section == LABORATORY or " level" in text[end : end + 7].lower()
+        is_measured = name in self._measured or section == LABORATORY or " level" in text[span[0] : end + 7].lower()
         if not value or not is_measured or self._count.match(text, value.end(), scope[1]):
             return _closed(dosage), ""
         return "", value["value"]
