@@ -93,7 +93,7 @@ def measure_notes(path: Path, *, errors: bool) -> None:
             wanted, found = expected_and_found(row, span)
             for name in wanted | found:
                 counted = counts.setdefault(f"{row['kind']} {name}", Counter())
-                counted.update(wanted=name in wanted, found=name in found, right=name in wanted & found)
+                counted.update(wanted=int(name in wanted), found=int(name in found), right=int(name in wanted & found))
             if errors and wanted != found:
                 near = f"{text[max(0, start - 120) : start]}[{text[start:end]}]{text[end : end + 60]}"
                 print(note["id"], *map(sorted, (wanted, found)), near.replace("\n", "⏎"), sep="\t")

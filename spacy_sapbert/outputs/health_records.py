@@ -165,7 +165,8 @@ def _of_patient(kind: str, state: int, is_past: bool, patient: Values, code: Val
     if kind == "MedicationStatement":
         status = "completed" if is_past and not state else status
         return {"status": status, "subject": patient, "medicationCodeableConcept": code, **common}
-    clinical = _coded(table["clinical"], "inactive" if is_past or state == 1 else "active")
+    is_over = state == 1 or (is_past and kind == "Condition")  # an allergy stays
+    clinical = _coded(table["clinical"], "inactive" if is_over else "active")
     about = {"verificationStatus": _coded(table["verified"], status), table["subject"]: patient, "code": code}
     return {**about, **common, "clinicalStatus": clinical}
 

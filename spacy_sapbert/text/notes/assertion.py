@@ -53,9 +53,9 @@ _WORDS = re.compile(
 _MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and where a scope begins and ends
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, DONE: 4, CHRONIC: 2}
-_REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
+_REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1, DONE: 1}
 # the end of a line that introduces a list, and the mark of its first item
-_LIST = re.compile(r":[ \t\r]*\n\s*(?P<mark>(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s)?)")
+_LIST = re.compile(r"(?P<colon>:)?[ \t\r]*\n\s*(?P<mark>(?(colon)(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s)?|[-*•]))")
 _END_OF_LIST = re.compile(r"\n[ \t\r]*\n")
 _END_OF_ITEMS = re.compile(r"\n(?![ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))")
 _PREFIX = re.compile(r"(?<![^\W_])(?:non|pre|pré|prä|pseudo)[-‐‑–]$", re.IGNORECASE)
@@ -164,7 +164,8 @@ class CueMatcher:
             line = max(text.rfind("\n", 0, match.start()) + 1, bounds[bisect_right(bounds, match.start()) - 1])
             found: list[set[str]] = [set()]
             _sweep([*self.items(text, (line, match.start()), ())[0], 0], BEFORE, found)
-            if flag := next((flag for flag in self.flags if flag in found[0]), ""):
+            flag = next((flag for flag in self.flags if flag in found[0]), "")
+            if flag and (match["colon"] or flag == "hypothetical"):
                 last = (_END_OF_ITEMS if match["mark"] else _END_OF_LIST).search(text, match.end())
                 end = last.start() if last else len(text)
                 first = bisect_right(bounds, match.start())

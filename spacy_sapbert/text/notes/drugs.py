@@ -26,6 +26,7 @@ NO_MEDICATION = "no medication"
 
 _OF_FLAGS = {"negated": STOPPED, "hypothetical": PLANNED, "historical": COMPLETED, "uncertain": UNKNOWN}
 _REACH = 9  # how many other words may stand between a cue and a drug, or between two drugs of a list
+_ALONE = "alone"  # the key of cues of one drug, not of all in a list: "aspirin, metformin (held)"
 _MEASURED, _EVERYDAY = "measured", "no_medication"
 _DOSE, _FORM, _ROUTE, _FREQUENCY = _PIECES = ("dose", "form", "route", "frequency")
 _NUMBER = r"\d+(?:[.,/-]\d+)*"
@@ -64,7 +65,8 @@ class DrugReader(CueMatcher):
 
     def __init__(self, groups: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         super().__init__(
-            {state: _cues(groups[state]) for state in (*STATES, ANY) if state in groups} | {SAME: groups.get(SAME, {})}
+            {state: _cues(groups[state]) for state in (*STATES, ANY, _ALONE) if state in groups}
+            | {SAME: groups.get(SAME, {})}
         )
         self._of_section = {name: state for state in STATES for name in groups.get(state, {}).get(SECTION, ())}
         self._measured, self._everyday = (frozenset(groups[name][ANY]) for name in (_MEASURED, _EVERYDAY))
@@ -109,7 +111,7 @@ class DrugReader(CueMatcher):
         after = self._dosage.match(text, end, scope[1])
         dosage = " ".join(_EDGES.sub("", match[0]) for match in (before, after) if match)
         value = _VALUE.match(text, end, scope[1])
-        is_measured = name in self._measured or section == LABORATORY or " level" in text[end : end + 7].lower()
+        is_measured = name in self._measured or section == LABORATORY or " level" in text[span[0] : end + 7].lower()
         if not value or not is_measured or self._count.match(text, value.end(), scope[1]):
             return _closed(dosage), ""
         return "", value["value"]
@@ -140,14 +142,15 @@ class DrugReader(CueMatcher):
 def _nearest(items: Items, direction: str) -> dict[int, tuple[int, bool, str]]:
     """Return for each drug in the scope of a cue the number of words up to it, the direction, and the state."""
     found: dict[int, tuple[int, bool, str]] = {}
-    state, last = "", 0
+    state, last, is_alone = "", 0, False
     for position, item in enumerate(items):
         if isinstance(item, int):
             if state and position - last <= _REACH:
                 found[item] = position - last, direction == BEFORE, state
-                last = position
+                state, last = "" if is_alone else state, position
         elif item:
-            kinds = {kind: name for name, kind in reversed(item)}
+            is_alone = (_ALONE, direction) in item
+            kinds = {kind: name for name, kind in reversed(item) if name != _ALONE}
             if direction in kinds or END in kinds or (BEFORE in kinds and direction == AFTER):
                 state, last = kinds.get(direction, ""), position
     return found

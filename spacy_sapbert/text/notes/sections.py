@@ -16,6 +16,8 @@ from ...files.values import languages_of, read_lines
 _FOLDER = Path(__file__).parent
 LANGUAGES = languages_of(_FOLDER, "_sections")
 """The codes of the languages with headings."""
+ALLERGIES = "allergies"
+"""The label of allergies, which end with their line if they begin beside their heading."""
 LABORATORY = "laboratory"
 """The label of results, among which imaging may stand."""
 OTHER = "other"
@@ -55,6 +57,7 @@ _INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {
 # or it follows a small letter, number or hyphen: what it names may begin inside what seems a longer one
 _INSIDE = re.compile(rf"(?<=[a-zà-ÿ0-9)%-] )(?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
 _LINES = re.compile(rf"(?:^|(?<=\. ))[ \t•*-]*(?P<word>[^\W\d_]{_WORD})", re.M)
+_TO_END = re.compile(r"[ \t]*[^\s](?:[^\n]|,[ \t\r]*\n)*(?=\n)")  # the rest of a line that is not empty
 _BLANKS = re.compile(r"\s+")
 
 
@@ -134,6 +137,8 @@ def _with_imaging(
     for number, heading in enumerate(headings):
         label, _, start = heading
         found.append(heading)
+        if label == ALLERGIES and (line := _TO_END.match(text, start)):
+            found.append((OTHER, line.end(), line.end()))
         end = headings[number + 1][1] if number + 1 < len(headings) else len(text)
         for line in _LINES.finditer(text, start, end) if label == LABORATORY else ():
             now = known.get(f"{line['word'].lower()} *", label)
