@@ -40,6 +40,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Pipelines": {
         "assemble": "Create a linking pipeline from a vocabulary and an encoder, and save it.",
+        "package": "Write the wheels of a pipeline and of this package, and show how to install them.",
         "calibrate": "Fit the threshold and the probabilities of links on an annotated corpus.",
         "link": "Link the mentions of documents to the concepts of a vocabulary.",
         "review": "Review links in the browser. `review SOURCE …` is short for `review page SOURCE …`.",
@@ -60,7 +61,7 @@ COMMANDS: dict[str, dict[str, str]] = {
 }
 # of the commands that share a module
 _MODULES = {"calibrate": "assemble", "demo": "link", "ground": "link", "import": "encoder", "init": "configs"}
-_MODULES |= {"mcp": "serve", "mine": "pretrain", "pairs": "pretrain"}
+_MODULES |= {"package": "assemble", "mcp": "serve", "mine": "pretrain", "pairs": "pretrain"}
 OUTPUTS = frozenset({"output", "names", "suspicious", "predictions", "errors", "plots"})
 """The parameters of all commands that name what they write. All others can name what they read."""
 _UPDATING = frozenset({"assemble", "calibrate", "train"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -92,6 +93,19 @@ def assemble(
         corrections=corrections,
     )
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
+
+
+def package(
+    pipeline: Annotated[Path, typer.Argument(help="Folder of a saved pipeline.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the wheels.")],
+    name: Annotated[str | None, typer.Option(help="Name of the package, without the language.")] = None,
+    version: Annotated[str | None, typer.Option(help="Version of the package.")] = None,
+) -> None:
+    """Write the wheels of a pipeline and of this package, and show how to install them."""
+    from ..pipeline.packages import write_wheels
+
+    wheels = write_wheels(pipeline, output, name, version)
+    typer.echo(shlex.join(["pip", "install", *map(str, wheels)]))
 
 
 # --- calibrate

@@ -148,12 +148,6 @@ def reading_options(
         elif path != STDIN and not os.path.isfile(path):
             raise NotFoundError(what=f"file or folder {path}", remedy="Check the path, or use `-` for standard input.")
         check_encoding(path, encoding or "utf-8")
-    if format == "names":
-        named = "text" in columns and not columns["text"].isdecimal()
-        for field, number in columns.items():
-            if not named and not (number.isascii() and number.isdecimal() and int(number) > 0):
-                reason = f"without --column text=NAME, names have no header, and columns have numbers, unlike {number}"
-                raise OptionError(option=f"--column {field}", reason=reason)
     for path in inputs:
         if not (format or suffix_format(path) or os.path.isdir(path)):
             raise unknown_format(path, INPUT_FORMATS)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import OptionError, requiring
-from ..kb.storage import load_knowledge_base, vocabulary_path
+from ..errors import OptionError, SapbertError, requiring
+from ..kb.storage import load_knowledge_base
 from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
 from .configs import OptionalConfig, resolve
 from .inputs import CodeMapping
-
-if TYPE_CHECKING:
-    from ..runs.document_linker import LinkingPipeline
 
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
@@ -103,16 +99,15 @@ def mcp(
         from ..serve.agent_tools import make_server, mend_input
 
     @cache
-    def linking() -> LinkingPipeline:
+    def linking() -> Any:
         from ..pipeline.assemble import new_pipeline
         from ..runs.document_linker import LinkingPipeline, LinkSettings
 
         return LinkingPipeline(LinkSettings(new_pipeline(pipeline) if Path(pipeline).is_file() else pipeline))
 
-    kb = None  # a client waits for the vocabulary, but not for the pipeline
-    with suppress(OptionError):  # a pipeline with several vocabularies
-        path = vocabulary_path("starter" if pipeline == _BOX else pipeline)
-        kb = load_knowledge_base(path) if path.is_file() else None
-    server = make_server(kb or linking().kb, linking, mapping or [])
+    try:  # a client waits for the vocabulary, but not for the pipeline
+        kb = load_knowledge_base("starter" if pipeline == _BOX else pipeline)
+    except SapbertError:  # it is an installed pipeline, or has several vocabularies
+        kb = linking().kb
     mend_input()
-    server.run("stdio")
+    make_server(kb, linking, mapping or []).run("stdio")

@@ -61,15 +61,14 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
     The file is a table if it has a heading such as `term`, or is a .csv or .xlsx with several columns, or if the
     options name a column of its header. Lines of other files are tab-separated.
     """
-    options, suffix = source.options, without_gz(source.path).suffix.lower()
-    is_table, named = suffix in (".csv", SUFFIX), _named(options)
+    options, named, suffix = source.options, _named(source.options), without_gz(source.path).suffix.lower()
+    is_table = suffix in (".csv", SUFFIX)
     if not named:
         with open_file(source.path, source.opened) as (stream, _, _):
             first = decoded_head(stream, source.encoding, _HEADER).partition("\n")[0]
         delimiter = likely_delimiter(first, ",;\t" if is_table else "\t,;")
         cells = [cell.strip().strip('"') for cell in first.split(delimiter)]
-        heading = min(filter(_HEADING.fullmatch, cells), key=len, default="")
-        if heading:
+        if heading := min(filter(_HEADING.fullmatch, cells), key=len, default=""):
             told = f"{source.file}: the first line is a header, and its column {heading} has the names"
             cast(Problems, source.report).console.print(f"{told}. For another, give --column text=NAME or its number.")
             source = replace(source, options=options._replace(text_column=heading))
@@ -78,9 +77,8 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
             is_table, named = suffix == SUFFIX, ["1"]
     if not is_table and (are_numbers(named) or not named):
         return read_numbered_names(source)
-    if are_numbers(named):
-        source = replace(source, options=options._replace(text_column=options.text_column or "1"))
-    return map(with_whole_mention, read_csv(source))
+    text = options.text_column or ("1" if are_numbers(named) else None)
+    return map(with_whole_mention, read_csv(replace(source, options=options._replace(text_column=text))))
 
 
 def _named(options: ReadOptions) -> list[str]:

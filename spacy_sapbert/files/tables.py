@@ -23,6 +23,7 @@ MOST_ROWS = 1 << 20
 _FREE, _MOST_EMPTY = 1 << 21, 400  # a sheet with more cells may have so many for each that is filled
 Row = tuple[int, list[str]]
 """The line at which a row starts, and its cells."""
+_NOT_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF], " ")
 _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv."
 
 
@@ -144,7 +145,6 @@ def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
     Texts are cells that no spreadsheet runs, see `cell`. A text that is too long for a cell ends with an ellipsis.
     """
     from openpyxl import Workbook
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
     from openpyxl.utils import get_column_letter
 
     book, most = Workbook(write_only=True), 32_767  # openpyxl drops the rest
@@ -154,7 +154,7 @@ def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
             if number > MOST_ROWS:
                 raise CannotWriteError("Write a .csv.", path=path, reason=f"a sheet has at most {MOST_ROWS:,} rows")
             cells = (value if isinstance(value, bool) else cell(value, one_line=False) for value in row)
-            texts = [ILLEGAL_CHARACTERS_RE.sub(" ", one) if isinstance(one, str) else one for one in cells]
+            texts = [one.translate(_NOT_XML) if isinstance(one, str) else one for one in cells]
             sheet.append([f"{one[: most - 1]}…" if isinstance(one, str) and len(one) > most else one for one in texts])
             sheet.auto_filter.ref = f"A1:{get_column_letter(len(texts))}{number}"
     with replacing(path) as temporary:

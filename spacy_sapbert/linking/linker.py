@@ -307,8 +307,7 @@ class Linker:
     def _equal(self, part: LinkedPart, current: _Current) -> list[Candidate]:
         """Return the concepts of a name if none of them is certain. They are candidates, and not linked."""
         equal = self.linkable(tied(part)) if part.candidates and part.candidates[0].grade >= Grade.NEARLY_SAME else []
-        above = [candidate for candidate in equal if candidate.score > current.least_score]
-        return above[: self.settings.max_entities_per_mention]
+        return [one for one in equal if one.score > current.least_score][: self.settings.max_entities_per_mention]
 
     def _certainty(self, part: LinkedPart, first: Candidate, current: _Current) -> float:
         """Return the confidence in the first candidate, or the highest of a tie between vocabularies.

@@ -101,7 +101,6 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     fixed = ("kb", "corrections", "language")
     shown = ("kb", "spans_key")
-    _has_warned = False
 
     def __init__(
         self,
@@ -151,8 +150,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         layers = (spans, doc.ents) if self.overwrite_ents else (doc.ents, spans)
         is_late = any(map(get_links, doc.ents))
         doc.ents = _without_overlaps(added, *layers)
-        if is_late and not self._has_warned and not all(map(get_links, doc.ents)):
-            self._has_warned = True
+        if is_late and not all(map(get_links, doc.ents)):
             warnings.warn(Warnings.W420.format(component=self.name), stacklevel=2)
         return doc
 

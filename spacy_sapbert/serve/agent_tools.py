@@ -10,9 +10,10 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -28,9 +29,6 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..kb.search import search_names
 from ..linking.grounding import MOST, ground_record
 from ..types import SCORE_DIGITS, Document
-
-if TYPE_CHECKING:
-    from ..runs.document_linker import LinkingPipeline
 
 _TERMS, _CHARACTERS, _VALUES = 50, 10_000, 100  # of a call, of a text, and of a list in an answer
 _SYSTEMS = 8  # lists of code systems that are kept
@@ -50,11 +48,10 @@ Terms = Annotated[list[Term], Field(min_length=1, max_length=_TERMS)]
 _ESCAPED_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def make_server(kb: KnowledgeBase, linking: Callable[[], LinkingPipeline], mappings: Sequence[Path] = ()) -> MCPServer:
-    """Create the server over a vocabulary and a pipeline.
+def make_server(kb: KnowledgeBase, linking: Callable[[], Any], mappings: Sequence[Path] = ()) -> MCPServer:
+    """Create the server over a vocabulary. `linking` gives the `LinkingPipeline` to the first tool that needs it.
 
-    `linking` returns the pipeline, and is first called when a tool needs it. Files of mappings give further codes, see
-    `CodeSystems`.
+    Files of mappings give further codes, see `CodeSystems`.
     """
     tools = AgentTools(kb, linking, mappings)
     title = kb.meta.get("catalog", {}).get("title") or ", ".join(kb.source_counts())
@@ -69,17 +66,14 @@ def make_server(kb: KnowledgeBase, linking: Callable[[], LinkingPipeline], mappi
 
 def mend_input() -> None:
     """Replace halves of surrogate pairs on standard input, since the SDK never answers a request that has one."""
-    lines = map(_without_halves, sys.stdin.buffer)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(Pieces(lines)), "utf-8", "replace")
 
+    def mended(line: bytes) -> bytes:
+        with suppress(ValueError, RecursionError):
+            if _ESCAPED_HALF.search(line):
+                return json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace") + b"\n"
+        return line
 
-def _without_halves(line: bytes) -> bytes:
-    if not _ESCAPED_HALF.search(line):
-        return line
-    try:
-        return json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace") + b"\n"
-    except (ValueError, RecursionError):
-        return line
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(Pieces(map(mended, sys.stdin.buffer))), "utf-8", "replace")
 
 
 def _readable(tool: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +101,7 @@ def _brief(value: Any) -> Any:
 class AgentTools:
     """The tools over a vocabulary and a pipeline."""
 
-    def __init__(self, kb: KnowledgeBase, linking: Callable[[], LinkingPipeline], mappings: Sequence[Path]) -> None:
+    def __init__(self, kb: KnowledgeBase, linking: Callable[[], Any], mappings: Sequence[Path]) -> None:
         self._linking = linking
         self._kb = kb
         self._codes = lru_cache(_SYSTEMS)(lambda systems: CodeSystems(self._kb, systems, mappings))

@@ -643,7 +643,7 @@ def test_candidates_of_a_tie_are_shown(tied_kb):
     assert nlp("the androgen receptor").ents[0]._.kb_ents == [("G:1", 1.0)]
 
 
-def test_a_matcher_behind_the_linker_says_so_once(tied_kb):
+def test_a_matcher_behind_the_linker_says_so(tied_kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "Gene", "pattern": "gout"}])
     nlp.add_pipe("sapbert_linker", config={"kb": tied_kb, "encoder": "none"})
@@ -652,7 +652,7 @@ def test_a_matcher_behind_the_linker_says_so_once(tied_kb):
         nlp("gout and androgen receptor")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        nlp("gout and androgen receptor")
+        nlp("gout")
 
 
 @pytest.mark.parametrize("spans_key", [None, "sc"])

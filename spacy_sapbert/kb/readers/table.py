@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -85,11 +86,10 @@ def _records(
     given = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(given) != 1:
         raise OptionError(option=f"The delimiter {delimiter!r}", reason="it must be one character, such as , or \\t")
-    chosen: dict[str, list[str]] = {}
+    chosen: defaultdict[str, list[str]] = defaultdict(list)
     for field, names in (columns or {}).items():
         name, colon, prefix = field.partition(":")
-        of_field = chosen.setdefault(_PLURALS.get(name, name) + colon + prefix, [])
-        of_field += [names] if isinstance(names, str) else names
+        chosen[_PLURALS.get(name, name) + colon + prefix] += [names] if isinstance(names, str) else names
     where = dict(where or {})
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
@@ -102,7 +102,9 @@ def _records(
         header, rows = _without_syntax(*split_header(rows, [*chain(*chosen.values()), *where]))
         fields = _fields(context, chosen, header)
         where = {_column(column, header): cell for column, cell in where.items()}
-        for line, row in context.named_cells(_evened(context, rows, header, fields), header, where):
+        needed = [header.index(fields[field][0]) for field in ("id", "name")]
+        whole = ((line, evened(cells, len(header), needed)) for line, cells in rows)
+        for line, row in context.named_cells(whole, header, where):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
             else:
@@ -122,18 +124,6 @@ def _parse_term(cell: str) -> str:
     if literal:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), literal["text"])
     return cell[1:-1] if cell.startswith("<") and cell.endswith(">") else cell
-
-
-def _evened(
-    context: ReaderContext, rows: Iterator[Row], header: Sequence[str], fields: Mapping[str, Sequence[str]]
-) -> Iterator[Row]:
-    """Yield the rows. Those with an id and a name may lack empty cells at their end, or have some too many."""
-    needed = [header.index(fields[field][0]) for field in ("id", "name")]
-    for line, cells in rows:
-        row = evened(cells, len(header), needed)
-        if len(row) != len(cells):
-            context.report.notes["rows with fewer or more cells, kept"] += 1
-        yield line, row
 
 
 def _record(
