@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -37,6 +38,8 @@ STARTER = "starter"
 """The name of the encoder in the package: a table of sub-word vectors."""
 TRANSFORMER = "starter-transformer"
 """The name of the small transformer in the package."""
+MULTILINGUAL, MULTILINGUAL_PACKAGE = "starter-multilingual", "spacy_sapbert_multilingual"
+"""The name of the table for several languages, and of the package that holds it."""
 _IN_PACKAGE = {STARTER: starter.TABLE, TRANSFORMER: starter.TRANSFORMER}
 
 SETTINGS_FILE = "spacy_sapbert.json"
@@ -71,11 +74,13 @@ def resolve(name: str) -> str:
     """Return where an encoder is.
 
     Returns:
-        The folder in the package for the encoders in it. For the folder of a saved pipeline, the folder of its encoder.
-        Any other name is returned unchanged.
+        The folder in the package for the encoders in it, or that of the package with the table for several languages.
+        For the folder of a saved pipeline, the folder of its encoder. Any other name is returned unchanged.
     """
     if name in _IN_PACKAGE:
         return str(_IN_PACKAGE[name])
+    if name == MULTILINGUAL:
+        return _installed_table()
     try:
         os.stat(name)
     except (FileNotFoundError, NotADirectoryError):
@@ -88,6 +93,14 @@ def resolve(name: str) -> str:
         reason = f"it has several encoders: {', '.join(map(str, saved))}"
         raise MismatchError("Give the folder of one of them.", path=name, reason=reason)
     return str(saved[0]) if saved else name
+
+
+def _installed_table() -> str:
+    spec = find_spec(MULTILINGUAL_PACKAGE)
+    if spec is None or spec.origin is None:
+        reason = f"its package {MULTILINGUAL_PACKAGE} is not installed; `spacy project run multilingual` makes it"
+        raise SapbertError(Errors.E301.format(name=MULTILINGUAL, reason=reason))
+    return str(Path(spec.origin).parent)
 
 
 def read_settings(name: str) -> dict[str, Any]:

@@ -25,6 +25,8 @@ _SIGNS = {
     **dict.fromkeys("\u00a9\u00ae\u2120\u2122", ""),
 }
 _MARK = "[\u0300-\u036f]"
+_UNDECOMPOSED = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
+"""Letters that Unicode does not take apart, and what is written for them without accents."""
 # What may change: a character with its accents. Their number is bounded, since Unicode sorts them.
 _CLUSTER = re.compile(rf"[^\x00-\x7f]{_MARK}{{0,8}}|[\x00-\x7f]{_MARK}{{1,8}}")
 # "IL-1ß", "TGFß1", "Aß", "ß-catenin"; not in a German word, where a vowel or a letter in lower case is before it
@@ -127,6 +129,14 @@ def biosyn(text: str) -> str:
     return _PUNCTUATION.sub(" ", text.lower()).strip()
 
 
+def unaccented(text: str) -> str:
+    """Return `biosyn` without accents: "œdème" becomes "oedeme", and "Größe" "grosse"."""
+    if text.isascii():
+        return biosyn(text)
+    letters = re.sub(_MARK, "", unicodedata.normalize("NFD", text.casefold())).translate(_UNDECOMPOSED)
+    return biosyn(unicodedata.normalize("NFC", letters))
+
+
 def unpunctuated(text: str) -> str:
     """Replace each run of ASCII punctuation by a space, and keep the case."""
     return _PUNCTUATION.sub(" ", text).strip()
@@ -186,6 +196,7 @@ _FORMS: dict[str, Callable[[str], str]] = {
     "lower": lower,
     "unpunctuated": unpunctuated,
     "biosyn": biosyn,
+    "unaccented": unaccented,
     "american": american,
 }
 GREEK = "+greek"
@@ -205,7 +216,7 @@ def normal_forms(texts: Sequence[str], text_normalizer: str) -> list[str]:
     """Return the normal forms of texts. For many texts, it takes a third of the time of one text after the other."""
     normalize = TEXT_NORMALIZERS[text_normalizer]
     joined = "\n".join([text if text.isascii() else "" for text in texts])
-    if text_normalizer not in ("biosyn", "biosyn" + GREEK) or joined.count("\n") != len(texts) - 1:
+    if text_normalizer.removesuffix(GREEK) not in ("biosyn", "unaccented") or joined.count("\n") != len(texts) - 1:
         return list(map(normalize, texts))
     lines = joined.lower().translate(_ASCII_BLANKS).split("\n")
     return [" ".join(line.split()) if line else normalize(text) for line, text in zip(lines, texts, strict=True)]

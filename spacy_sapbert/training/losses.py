@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MismatchError
+from ..errors import MismatchError, SettingError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -165,7 +165,8 @@ class Teacher:
     """Distillation: draws the vectors of an encoder to those of another one, by their cosines.
 
     Args:
-        encoder: A folder or hub name. Its vectors must have the dimension of the trained encoder's vectors.
+        encoder: A folder or hub name, of a table, too. Its vectors must have the dimension of the trained encoder's
+            vectors.
         weight: The weight of this loss relative to the other one.
         pooling: "cls" or "mean"; None takes the encoder's own setting.
         kb: The path of a vocabulary. The vectors of its names are computed once before training, and kept in the cache
@@ -182,10 +183,14 @@ class Teacher:
         kb: str | None = None,
         similarities: bool = False,
     ) -> None:
-        from ..encoders.transformer import TransformerEncoder
+        from ..encoders.encoder import open_encoder
 
+        opened = open_encoder(encoder, pooling=pooling, l2_normalized=True)
+        if opened is None:
+            wanted = "an encoder; set the teacher to null for none"
+            raise SettingError(setting="encoder", component="the teacher", value=encoder, wanted=wanted)
         self.weight = weight
-        self._encoder = TransformerEncoder(encoder, pooling=pooling, l2_normalized=True)
+        self._encoder = opened
         self._kb = kb
         self._similarities = similarities
 

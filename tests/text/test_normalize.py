@@ -74,7 +74,7 @@ def test_case_and_punctuation_together_are_biosyn(text):
 
 def test_unchanged():
     assert unchanged(" A-b ") == " A-b "
-    forms = ["none", "lower", "unpunctuated", "biosyn", "american"]
+    forms = ["none", "lower", "unpunctuated", "biosyn", "unaccented", "american"]
     assert list(TEXT_NORMALIZERS) == [*forms, *(f"{form}+greek" for form in forms)]
 
 

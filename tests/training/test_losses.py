@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pytorch_metric_learning.losses import NCALoss, NTXentLoss
 
+from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.training import losses
@@ -240,6 +241,15 @@ def test_a_teacher_whose_vectors_are_raw_teaches_their_directions(other, make_en
     raw = str(make_encoder(seed=7, pooling="mean", l2_normalized=False))
     vectors = random_vectors()
     assert Teacher(raw)(NAMES, vectors).item() == pytest.approx(Teacher(other)(NAMES, vectors).item(), rel=1e-5)
+
+
+def test_a_table_may_be_the_teacher():
+    vectors = random_vectors()
+    target = torch.from_numpy(StaticEncoder("starter").encode(NAMES))
+    expected = (vectors @ vectors.T - target @ target.T).square().mean().item()
+    assert Teacher("starter", similarities=True)(NAMES, vectors).item() == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(SapbertError, match=r"E406.*none.*an encoder"):
+        Teacher("none")
 
 
 def test_a_teacher_of_another_length_is_reported(other):
