@@ -14,7 +14,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, requiring
-from ..files.opening import OpenedFile, decoded_head, file_name, open_file, without_gz
+from ..files.opening import OpenedFile, check_encoding, decoded_head, file_name, open_file, without_gz
 from ..files.postgres import Database, is_postgres
 from ..files.source import BrokenRecord
 from ..files.tables import SUFFIX, Row, are_numbers, evened, is_workbook, likely_delimiter, split_header, split_rows
@@ -65,10 +65,11 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
     is_table = suffix in (".csv", SUFFIX)
     if not named:
         with open_file(source.path, source.opened) as (stream, _, _):
-            first = decoded_head(stream, source.encoding, _HEADER).partition("\n")[0]
+            encoding = check_encoding(source.path, source.encoding)
+            first = decoded_head(stream, encoding, _HEADER).partition("\n")[0]
         delimiter = likely_delimiter(first, ",;\t" if is_table else "\t,;")
         cells = [cell.strip().strip('"') for cell in first.split(delimiter)]
-        if heading := min(filter(_HEADING.fullmatch, cells), key=len, default=""):
+        if heading := min((cell for cell in cells if _HEADING.fullmatch(cell)), key=len, default=""):
             told = f"{source.file}: the first line is a header, and its column {heading} has the names"
             cast(Problems, source.report).console.print(f"{told}. For another, give --column text=NAME or its number.")
             source = replace(source, options=options._replace(text_column=heading))

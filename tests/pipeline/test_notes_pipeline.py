@@ -90,9 +90,9 @@ def test_the_pipeline_for_abstracts_names_the_one_for_notes():
         warnings.simplefilter("error")
         nlp("BACKGROUND: Cough. METHODS: Trial. RESULTS: Fever. CONCLUSION: Edema.")
         spacy_sapbert.load("notes")(NOTE)
-    with pytest.warns(UserWarning, match=r"\[W420\] A text has the headings of a clinical note") as seen:
+    with pytest.warns(UserWarning, match=r"\[W421\] A text has the headings of a clinical note") as seen:
         list(nlp.pipe([NOTE, NOTE]))
-    assert len([warning for warning in seen if "W420" in str(warning.message)]) == 1
+    assert len([warning for warning in seen if "W421" in str(warning.message)]) == 1
 
 
 def test_what_is_a_note():
