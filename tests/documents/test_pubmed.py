@@ -207,8 +207,10 @@ def test_documents_before_the_damage_are_read(tmp_path, problems):
 
 
 def test_very_deep_markup(read):
-    deep = "<i>" * 20_000 + "x" + "</i>" * 20_000
+    deep, too_deep = ("<i>" * levels + "x" + "</i>" * levels for levels in (900, 20_000))
     assert read("a.xml", file_of(record(1, deep)))[0].text == "x"
+    with pytest.raises(SapbertError, match="more than 1,000 levels"):
+        read("b.xml", file_of(record(1, too_deep)))
 
 
 XML_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="￾￿"))
