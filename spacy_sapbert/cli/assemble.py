@@ -110,18 +110,6 @@ def package(
 
 # --- calibrate
 
-_MEASURES = {
-    "lenient": "lenient Acc@1",
-    "strict": "strict Acc@1",
-    "p": "precision of links",
-    "r": "recall of links",
-    "f1": "F1 of links",
-    "coverage": "links above the threshold (%)",
-    "ece": "calibration error",
-    "brier": "Brier score",
-}
-
-
 Method = Enum("Method", {name: name for name in ("isotonic", "platt")}, type=str)  # type: ignore[misc]
 _ISOTONIC = Method("isotonic")
 
