@@ -22,6 +22,7 @@ from typing import Annotated
 import typer
 
 import spacy_sapbert
+from spacy_sapbert import starter
 from spacy_sapbert.encoders.folder import MULTILINGUAL_PACKAGE
 from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.files.opening import open_text
@@ -38,6 +39,7 @@ from spacy_sapbert.training.pair_files import (
     shared_names_path,
 )
 
+CARD = Path(__file__).parents[1] / "configs" / "multilingual-table.md"
 TIMES = 2
 ENGLISH = ("en", "source_value", "source_text", "?term_label")
 # how often a pair with English is drawn, by column: names of languages with fewer sources more often
@@ -68,12 +70,12 @@ def base(output: Path) -> None:
     """Write the starter table with each row twice. It reads names without accents."""
     import torch
 
-    starter = StaticEncoder("starter")
-    n_words, weights = starter.subwords.words, starter.model.weight.detach()
+    table = StaticEncoder("starter")
+    n_words, weights = table.subwords.words, table.model.weight.detach()
     parts = weights[:n_words], weights[n_words:]
     n_rows = {"words": TIMES * n_words, "ngrams": TIMES * len(parts[1])}
     larger = StaticEncoder(**n_rows, text_normalizer="unaccented+greek")
-    larger.trained = starter.trained
+    larger.trained = table.trained
     larger.replace(
         torch.nn.Embedding.from_pretrained(torch.cat([part.repeat(TIMES, 1) for part in parts]), sparse=True)
     )
@@ -163,6 +165,8 @@ def wheel(table: Path, output: Path) -> None:
     about += "Summary: The table for several languages of spacy-sapbert\n"
     files = {f"{MULTILINGUAL_PACKAGE}/{path.name}": path.read_bytes() for path in sorted(table.iterdir())}
     files |= {f"{MULTILINGUAL_PACKAGE}/__init__.py": b"", f"{info}/METADATA": about.encode()}
+    files[f"{MULTILINGUAL_PACKAGE}/README.md"] = CARD.read_bytes()
+    files[f"{MULTILINGUAL_PACKAGE}/LICENSE"] = (starter.TABLE / "LICENSE").read_bytes()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: spacy-sapbert\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     record = "".join(f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()

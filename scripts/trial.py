@@ -30,6 +30,7 @@ SMALL = {
     "table_steps": "2",
     "ner_steps": "60",
     "box_steps": "4",
+    "multilingual_steps": "2",
     "linker_steps": "2",
     "retriever_steps": "3",
     "build": "none",
@@ -39,6 +40,7 @@ LISTS = {
     "task": (["all"], ["augment"], ["train-linker"], ["box"]),
     "encoder": (
         ["pretrain"],
+        ["pretrain-multilingual"],
         ["pretrain-umls", "--vars.name", "umls"],
         ["prepare"],
         ["train-ner-trf", "--vars.ner_steps", "4"],

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -96,11 +96,11 @@ def resolve(name: str) -> str:
 
 
 def _installed_table() -> str:
-    spec = find_spec(MULTILINGUAL_PACKAGE)
-    if spec is None or spec.origin is None:
+    try:
+        return next(iter(import_module(MULTILINGUAL_PACKAGE).__path__))
+    except ImportError as error:
         reason = f"its package {MULTILINGUAL_PACKAGE} is not installed; `spacy project run multilingual` makes it"
-        raise SapbertError(Errors.E301.format(name=MULTILINGUAL, reason=reason))
-    return str(Path(spec.origin).parent)
+        raise SapbertError(Errors.E301.format(name=MULTILINGUAL, reason=reason)) from error
 
 
 def read_settings(name: str) -> dict[str, Any]:

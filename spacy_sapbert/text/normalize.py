@@ -131,8 +131,6 @@ def biosyn(text: str) -> str:
 
 def unaccented(text: str) -> str:
     """Return `biosyn` without accents: "œdème" becomes "oedeme", and "Größe" "grosse"."""
-    if text.isascii():
-        return biosyn(text)
     letters = re.sub(_MARK, "", unicodedata.normalize("NFD", text.casefold())).translate(_UNDECOMPOSED)
     return biosyn(unicodedata.normalize("NFC", letters))
 

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,13 +30,21 @@ def table(tmp_path):
     return tmp_path / "table"
 
 
+@pytest.fixture
+def not_imported():
+    """Forgets the package with the table before and after a test."""
+    sys.modules.pop(MULTILINGUAL_PACKAGE, None)
+    yield
+    sys.modules.pop(MULTILINGUAL_PACKAGE, None)
+
+
 @pytest.mark.skipif(find_spec(MULTILINGUAL_PACKAGE) is not None, reason="it is installed")
 def test_a_table_that_is_not_installed(tmp_path):
     with pytest.raises(SapbertError, match=r"E301.*not installed.*spacy project run multilingual"):
         open_encoder(MULTILINGUAL)
 
 
-def test_a_wheel_makes_the_table_available(script, table, tmp_path, monkeypatch):
+def test_a_wheel_makes_the_table_available(script, table, tmp_path, monkeypatch, not_imported):
     script("multilingual").wheel(table, tmp_path / "packages")
     [wheel] = (tmp_path / "packages").iterdir()
     with zipfile.ZipFile(wheel) as archive:

@@ -77,6 +77,8 @@ pair_of_language = {
     "es": ("renal", "riñon"),
     "de": ("anomali", "fehlbildung"),
     "fr": ("anomalie", "malformation"),
+    "nl": ("afwijking", "anomalie"),
+    "pt": ("anomalia", "malformacao"),
 }
 
 
