@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...files.values import languages_of
-from .assertion import AFTER, ANY, BEFORE, DIRECTIONS, END, SAME, SECTION, CueMatcher, Flags, Items, Span, read_cue_file
+from .assertion import AFTER, ANY, BEFORE, END, SAME, SECTION, CueMatcher, Flags, Items, Span, read_cue_file
 from .sections import LABORATORY
 
 _FOLDER = Path(__file__).parent
@@ -64,10 +64,8 @@ class DrugReader(CueMatcher):
     """
 
     def __init__(self, groups: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        super().__init__(
-            {state: _cues(groups[state]) for state in (*STATES, ANY, _ALONE) if state in groups}
-            | {SAME: groups.get(SAME, {})}
-        )
+        cues = {name: groups[name] for name in (*STATES, ANY, _ALONE, SAME) if name in groups}
+        super().__init__({name: {key: of[key] for key in of if key != SECTION} for name, of in cues.items()})
         self._of_section = {name: state for state in STATES for name in groups.get(state, {}).get(SECTION, ())}
         self._measured, self._everyday = (frozenset(groups[name][ANY]) for name in (_MEASURED, _EVERYDAY))
         dose, form, route, frequency = (_pattern(groups[name][ANY]) for name in _PIECES)
@@ -110,7 +108,7 @@ class DrugReader(CueMatcher):
         before = self._before.search(text, max(scope[0], span[0] - 60), span[0])
         after = self._dosage.match(text, end, scope[1])
         dosage = " ".join(_EDGES.sub("", match[0]) for match in (before, after) if match)
-        value = _VALUE.match(text, end, scope[1])
+        value = _VALUE.match(text, end, max(scope[1], end + 20))  # "glucose 58. UA" is no item 58 of a list
         is_measured = name in self._measured or section == LABORATORY or " level" in text[span[0] : end + 7].lower()
         if not value or not is_measured or self._count.match(text, value.end(), scope[1]):
             return _closed(dosage), ""
@@ -154,10 +152,6 @@ def _nearest(items: Items, direction: str) -> dict[int, tuple[int, bool, str]]:
             if direction in kinds or END in kinds or (BEFORE in kinds and direction == AFTER):
                 state, last = kinds.get(direction, ""), position
     return found
-
-
-def _cues(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    return {direction: phrases for direction, phrases in groups.items() if direction in DIRECTIONS}
 
 
 def _pattern(phrases: Iterable[str]) -> str:
