@@ -49,10 +49,10 @@ _OF_LINE = re.compile(
     re.M,
 )
 _INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {_WORD}){{0,7}})[ \t]{{0,8}}(?P<colon>:)")
-# or it follows a small letter, number or hyphen: what it names may begin inside what seems a longer one
-_INSIDE = re.compile(rf"(?<=[a-zà-ÿ0-9)%-] )(?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
+# or it follows a word without a capital letter, a number or a hyphen
+_INSIDE = re.compile(rf"(?<!\S)(?:[a-zà-ÿ\d]\S*|-) (?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
 _LINES = re.compile(rf"(?:^|(?<=\. ))[ \t•*-]*(?P<word>[^\W\d_]{_WORD})", re.M)
-_TO_END = re.compile(r"[ \t]*[^\s](?:[^\n]|,[ \t\r]*\n)*(?=\n)")  # the rest of a line that is not empty
+_TO_END = re.compile(r"[ \t]*[^\s](?:,[ \t\r]*\n|[^\n])*(?=\n)")  # the rest of a line that is not empty
 _BLANKS = re.compile(r"\s+")
 
 
