@@ -24,6 +24,7 @@ STATES = (ACTIVE, STOPPED, "on-hold", COMPLETED, PLANNED, "allergy", UNKNOWN)
 NO_MEDICATION = "no medication"
 """In place of a state: a value of the laboratory, or a substance that nobody takes as a drug."""
 
+_Cue = tuple[int, bool, str]  # how many words away it is, whether before the drug, and its state
 _OF_FLAGS = {"negated": STOPPED, "hypothetical": PLANNED, "historical": COMPLETED, "uncertain": UNKNOWN}
 _REACH = 9  # how many other words may stand between a cue and a drug, or between two drugs of a list
 _ALONE = "alone"  # the key of cues of one drug, not of all in a list: "aspirin, metformin (held)"
@@ -79,9 +80,7 @@ class DrugReader(CueMatcher):
             rf"[ \t]*(?:{dose}|{form}|hours?|days?|weeks?|years?|times|(?:to|or)[ \t]\d+)(?!\w|/)", re.IGNORECASE
         )
 
-    def read(
-        self, text: str, scope: Span, drugs: Sequence[Span], section: str | None, flags: Sequence[Flags]
-    ) -> list[Drug]:
+    def read(self, text: str, scope: Span, drugs: Sequence[Span], section: str, flags: Sequence[Flags]) -> list[Drug]:
         """Return what a sentence says of each drug.
 
         Args:
@@ -94,14 +93,13 @@ class DrugReader(CueMatcher):
         before, after = _nearest(items, BEFORE), _nearest(items[::-1], AFTER)
         found = []
         for number, span, flags_of_one in zip(numbers, drugs, flags, strict=True):
-            cues = sorted(cue for cue in (before.get(number), after.get(number)) if cue)
+            cue = min((cue for cue in (before.get(number), after.get(number)) if cue), default=None)
             dosage, value = self._beside(text, scope, span, section)
-            cue = cues[0] if cues else None
             state = self._state(text[slice(*span)].lower(), cue, dosage, value, section, flags_of_one)
             found.append(Drug(state, "" if state == NO_MEDICATION else dosage, value if not dosage else ""))
         return found
 
-    def _beside(self, text: str, scope: Span, span: Span, section: str | None) -> tuple[str, str]:
+    def _beside(self, text: str, scope: Span, span: Span, section: str) -> tuple[str, str]:
         """Return the dosage, and a value of the laboratory."""
         name = _LAST_NUMBER.sub("", text[slice(*span)].lower())
         end = span[0] + len(name)
@@ -114,16 +112,8 @@ class DrugReader(CueMatcher):
             return _closed(dosage), ""
         return "", value["value"]
 
-    def _state(
-        self,
-        name: str,
-        cue: tuple[int, bool, str] | None,
-        dosage: str,
-        value: str,
-        section: str | None,
-        flags: Flags,
-    ) -> str:
-        of_section = self._of_section.get(section or "", "")
+    def _state(self, name: str, cue: _Cue | None, dosage: str, value: str, section: str, flags: Flags) -> str:
+        of_section = self._of_section.get(section, "")
         if (value and not dosage) or name in self._everyday:
             return NO_MEDICATION
         is_taken = cue is not None and cue[0] <= 2 and cue[2] != UNKNOWN  # also in a list: "calcium and vitamin D"
@@ -137,9 +127,9 @@ class DrugReader(CueMatcher):
         return STOPPED if STOPPED in of_flags else of_section or next(iter(of_flags), ACTIVE if dosage else UNKNOWN)
 
 
-def _nearest(items: Items, direction: str) -> dict[int, tuple[int, bool, str]]:
+def _nearest(items: Items, direction: str) -> dict[int, _Cue]:
     """Return for each drug in the scope of a cue the number of words up to it, the direction, and the state."""
-    found: dict[int, tuple[int, bool, str]] = {}
+    found: dict[int, _Cue] = {}
     state, last, is_alone = "", 0, False
     for position, item in enumerate(items):
         if isinstance(item, int):
