@@ -54,10 +54,11 @@ _MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and 
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, DONE: 4, CHRONIC: 2}
 _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1, DONE: 1}
+_MARK = r"(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s)"  # of an item
 # the end of a line that introduces a list, and the mark of its first item
-_LIST = re.compile(r"(?P<colon>:)?[ \t\r]*\n\s*(?P<mark>(?(colon)(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s)?|[-*•]))")
+_LIST = re.compile(rf"(?P<colon>:)?[ \t\r]{{0,9}}\n(?:[ \t\r]{{0,9}}\n)?[ \t]{{0,9}}(?P<mark>(?(colon){_MARK}?|[-*•]))")
 _END_OF_LIST = re.compile(r"\n[ \t\r]*\n")
-_END_OF_ITEMS = re.compile(r"\n(?![ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))")
+_END_OF_ITEMS = re.compile(rf"\n(?![ \t]*{_MARK})")
 _PREFIX = re.compile(r"(?<![^\W_])(?:non|pre|pré|prä|pseudo)[-‐‑–]$", re.IGNORECASE)
 _EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
 _BREAKS = re.compile(

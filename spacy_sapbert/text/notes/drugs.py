@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...files.values import languages_of
-from .assertion import AFTER, ANY, BEFORE, DIRECTIONS, END, SAME, SECTION, CueMatcher, Flags, Items, Span, read_cue_file
+from .assertion import AFTER, ANY, BEFORE, END, SAME, SECTION, CueMatcher, Flags, Items, Span, read_cue_file
 from .sections import LABORATORY
 
 _FOLDER = Path(__file__).parent
@@ -24,6 +24,7 @@ STATES = (ACTIVE, STOPPED, "on-hold", COMPLETED, PLANNED, "allergy", UNKNOWN)
 NO_MEDICATION = "no medication"
 """In place of a state: a value of the laboratory, or a substance that nobody takes as a drug."""
 
+_Cue = tuple[int, bool, str]  # how many words away it is, whether before the drug, and its state
 _OF_FLAGS = {"negated": STOPPED, "hypothetical": PLANNED, "historical": COMPLETED, "uncertain": UNKNOWN}
 _REACH = 9  # how many other words may stand between a cue and a drug, or between two drugs of a list
 _ALONE = "alone"  # the key of cues of one drug, not of all in a list: "aspirin, metformin (held)"
@@ -64,10 +65,8 @@ class DrugReader(CueMatcher):
     """
 
     def __init__(self, groups: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        super().__init__(
-            {state: _cues(groups[state]) for state in (*STATES, ANY, _ALONE) if state in groups}
-            | {SAME: groups.get(SAME, {})}
-        )
+        cues = {name: groups[name] for name in (*STATES, ANY, _ALONE, SAME) if name in groups}
+        super().__init__({name: {key: of[key] for key in of if key != SECTION} for name, of in cues.items()})
         self._of_section = {name: state for state in STATES for name in groups.get(state, {}).get(SECTION, ())}
         self._measured, self._everyday = (frozenset(groups[name][ANY]) for name in (_MEASURED, _EVERYDAY))
         dose, form, route, frequency = (_pattern(groups[name][ANY]) for name in _PIECES)
@@ -81,9 +80,7 @@ class DrugReader(CueMatcher):
             rf"[ \t]*(?:{dose}|{form}|hours?|days?|weeks?|years?|times|(?:to|or)[ \t]\d+)(?!\w|/)", re.IGNORECASE
         )
 
-    def read(
-        self, text: str, scope: Span, drugs: Sequence[Span], section: str | None, flags: Sequence[Flags]
-    ) -> list[Drug]:
+    def read(self, text: str, scope: Span, drugs: Sequence[Span], section: str, flags: Sequence[Flags]) -> list[Drug]:
         """Return what a sentence says of each drug.
 
         Args:
@@ -96,36 +93,27 @@ class DrugReader(CueMatcher):
         before, after = _nearest(items, BEFORE), _nearest(items[::-1], AFTER)
         found = []
         for number, span, flags_of_one in zip(numbers, drugs, flags, strict=True):
-            cues = sorted(cue for cue in (before.get(number), after.get(number)) if cue)
+            cue = min((cue for cue in (before.get(number), after.get(number)) if cue), default=None)
             dosage, value = self._beside(text, scope, span, section)
-            cue = cues[0] if cues else None
             state = self._state(text[slice(*span)].lower(), cue, dosage, value, section, flags_of_one)
             found.append(Drug(state, "" if state == NO_MEDICATION else dosage, value if not dosage else ""))
         return found
 
-    def _beside(self, text: str, scope: Span, span: Span, section: str | None) -> tuple[str, str]:
+    def _beside(self, text: str, scope: Span, span: Span, section: str) -> tuple[str, str]:
         """Return the dosage, and a value of the laboratory."""
         name = _LAST_NUMBER.sub("", text[slice(*span)].lower())
         end = span[0] + len(name)
         before = self._before.search(text, max(scope[0], span[0] - 60), span[0])
         after = self._dosage.match(text, end, scope[1])
         dosage = " ".join(_EDGES.sub("", match[0]) for match in (before, after) if match)
-        value = _VALUE.match(text, end, scope[1])
+        value = _VALUE.match(text, end, max(scope[1], end + 20))  # "glucose 58. UA" is no item 58 of a list
         is_measured = name in self._measured or section == LABORATORY or " level" in text[span[0] : end + 7].lower()
         if not value or not is_measured or self._count.match(text, value.end(), scope[1]):
             return _closed(dosage), ""
         return "", value["value"]
 
-    def _state(
-        self,
-        name: str,
-        cue: tuple[int, bool, str] | None,
-        dosage: str,
-        value: str,
-        section: str | None,
-        flags: Flags,
-    ) -> str:
-        of_section = self._of_section.get(section or "", "")
+    def _state(self, name: str, cue: _Cue | None, dosage: str, value: str, section: str, flags: Flags) -> str:
+        of_section = self._of_section.get(section, "")
         if (value and not dosage) or name in self._everyday:
             return NO_MEDICATION
         is_taken = cue is not None and cue[0] <= 2 and cue[2] != UNKNOWN  # also in a list: "calcium and vitamin D"
@@ -139,9 +127,9 @@ class DrugReader(CueMatcher):
         return STOPPED if STOPPED in of_flags else of_section or next(iter(of_flags), ACTIVE if dosage else UNKNOWN)
 
 
-def _nearest(items: Items, direction: str) -> dict[int, tuple[int, bool, str]]:
+def _nearest(items: Items, direction: str) -> dict[int, _Cue]:
     """Return for each drug in the scope of a cue the number of words up to it, the direction, and the state."""
-    found: dict[int, tuple[int, bool, str]] = {}
+    found: dict[int, _Cue] = {}
     state, last, is_alone = "", 0, False
     for position, item in enumerate(items):
         if isinstance(item, int):
@@ -154,10 +142,6 @@ def _nearest(items: Items, direction: str) -> dict[int, tuple[int, bool, str]]:
             if direction in kinds or END in kinds or (BEFORE in kinds and direction == AFTER):
                 state, last = kinds.get(direction, ""), position
     return found
-
-
-def _cues(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    return {direction: phrases for direction, phrases in groups.items() if direction in DIRECTIONS}
 
 
 def _pattern(phrases: Iterable[str]) -> str:

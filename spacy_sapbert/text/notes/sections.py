@@ -54,10 +54,10 @@ _OF_LINE = re.compile(
     re.M,
 )
 _INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {_WORD}){{0,7}})[ \t]{{0,8}}(?P<colon>:)")
-# or it follows a small letter, number or hyphen: what it names may begin inside what seems a longer one
-_INSIDE = re.compile(rf"(?<=[a-zà-ÿ0-9)%-] )(?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
+# or it follows a word without a capital letter, a number or a hyphen
+_INSIDE = re.compile(rf"(?<!\S)(?:[a-zà-ÿ\d]\S*|-) (?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
 _LINES = re.compile(rf"(?:^|(?<=\. ))[ \t•*-]*(?P<word>[^\W\d_]{_WORD})", re.M)
-_TO_END = re.compile(r"[ \t]*[^\s](?:[^\n]|,[ \t\r]*\n)*(?=\n)")  # the rest of a line that is not empty
+_TO_END = re.compile(r"[ \t]*[^\s](?:,[ \t\r]*\n|[^\n])*(?=\n)")  # the rest of a line that is not empty
 _BLANKS = re.compile(r"\s+")
 
 
@@ -101,7 +101,7 @@ def find_sections(text: str, language: str) -> list[Section]:
         language: The code of the language.
     """
     known, flags = read_headings(language)
-    headings = _with_imaging(text, _headings(text, known, flags), known) if known else []
+    headings = _divided(text, _headings(text, known, flags), known) if known else []
     ends = [*(start for _, start, _ in headings[1:]), len(text)]
     return [Section(*heading, end) for heading, end in zip(headings, ends[: len(headings)], strict=True)]
 
@@ -129,17 +129,18 @@ def _headings(text: str, known: Mapping[str, str], flags: Container[str]) -> lis
     return headings
 
 
-def _with_imaging(
+def _divided(
     text: str, headings: Sequence[tuple[str, int, int]], known: Mapping[str, str]
 ) -> list[tuple[str, int, int]]:
-    """Add a section for each line of laboratory results that begins with an imaging study, up to the next line."""
+    """Divide sections: a line of laboratory results may be imaging, and allergies beside their heading end with it."""
     found: list[tuple[str, int, int]] = []
     for number, heading in enumerate(headings):
         label, _, start = heading
         found.append(heading)
-        if label == ALLERGIES and (line := _TO_END.match(text, start)):
-            found.append((OTHER, line.end(), line.end()))
         end = headings[number + 1][1] if number + 1 < len(headings) else len(text)
+        line = _TO_END.match(text, start, end) if label == ALLERGIES else None
+        if line and any(map(str.isalnum, text[line.end() : end])):
+            found.append((OTHER, line.end(), line.end()))
         for line in _LINES.finditer(text, start, end) if label == LABORATORY else ():
             now = known.get(f"{line['word'].lower()} *", label)
             if now != found[-1][0]:

@@ -43,3 +43,19 @@ def test_sections_follow_one_another(text):
     assert all(section.heading_start <= section.start <= section.end for section in sections)
     assert [section.end for section in sections[:-1]] == [section.heading_start for section in sections[1:]]
     assert not sections or sections[-1].end == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("BP 120/80 PMH: gout - FH: cancer", ["past medical history", "family history"]),
+        ("ASSESSMENT: gout\n- Medical Treatment: none", ["assessment"]),
+        ("RESULTS\nX-ray shows fluid.\nHemoglobin 9.", ["laboratory", "imaging", "laboratory"]),
+        ("ALLERGIES: codeine,\nsulfa\nShe is well.", ["allergies", "other"]),
+        ("ALLERGIES\ncodeine\nsulfa", ["allergies"]),
+    ],
+)
+def test_sections_inside_lines_and_of_lines(text, wanted):
+    sections = find_sections(text, "en")
+    assert [section.label for section in sections] == wanted
+    assert not any("sulfa" in text[section.start :] for section in sections if section.label == "other")
