@@ -259,8 +259,9 @@ class Linker:
             if annotation is None:
                 linked = list(map(self._linked, parts, repeat(current)))
                 links = list(map(self._link, parts, linked, repeat(label), repeat(current), repeat(len(parts) > 1)))
-                shown = [found or self._equal(part, current) for part, found in zip(parts, linked, strict=True)]
-                annotation = Annotation(links, _kb_ents(parts, shown), kb_id_of(links))
+                if not all(linked):
+                    linked = [found or self._equal(part, current) for part, found in zip(parts, linked, strict=True)]
+                annotation = Annotation(links, _kb_ents(parts, linked), kb_id_of(links))
                 known[id(parts), label] = annotation
             annotations.append(annotation)
         return annotations
