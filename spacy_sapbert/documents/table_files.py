@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 MAX_CELL = 1 << 28
 """The most characters of a cell. It bounds the memory that an unbalanced quotation mark can take."""
 
-_HEADING = re.compile(r"(?!file)(?:(?:\w+_)?(?:mention|term|text|name|label)s?|\w+ names?)", re.IGNORECASE)
+_HEADING = re.compile(r"(?!file)(?:(?:\w{1,40}_)?(?:mention|term|text|name|label)s?|\w{1,40} names?)", re.IGNORECASE)
 """A heading of a column of names."""
-_HEADER = 1 << 14  # characters
 _ROWS = 256
 _SHOWN_COLUMNS = 50
 _SHOWN_CHARACTERS = 40
@@ -66,7 +65,7 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
     if not named:
         with open_file(source.path, source.opened) as (stream, _, _):
             encoding = check_encoding(source.path, source.encoding)
-            first = decoded_head(stream, encoding, _HEADER).partition("\n")[0]
+            first = decoded_head(stream, encoding, 1 << 14).partition("\n")[0]
         delimiter = likely_delimiter(first, ",;\t" if is_table else "\t,;")
         cells = [cell.strip().strip('"') for cell in first.split(delimiter)]
         if heading := min((cell for cell in cells if _HEADING.fullmatch(cell)), key=len, default=""):
