@@ -1,8 +1,11 @@
 """The pipeline in the package for clinical notes: `spacy_sapbert.load("notes")`."""
 
+import csv
 import gzip
+import json
 import pickle
 import warnings
+from pathlib import Path
 
 import pytest
 import spacy
@@ -93,6 +96,16 @@ def test_the_pipeline_for_abstracts_names_the_one_for_notes():
     with pytest.warns(UserWarning, match=r"\[W420\] A text has the headings of a clinical note") as seen:
         list(nlp.pipe([NOTE, NOTE]))
     assert len([warning for warning in seen if "W420" in str(warning.message)]) == 1
+
+
+def test_the_marks_of_the_benchmark_are_words_of_notes(data_dir):
+    with (data_dir / "documents" / "aci_notes" / "aci_notes.jsonl").open(encoding="utf-8") as lines:
+        texts = {note["id"]: note["text"] for note in map(json.loads, lines)}
+    with Path(__file__).with_name("note_findings.tsv").open(encoding="utf-8") as file:
+        marks = list(csv.DictReader(file, delimiter="\t"))
+    assert {mark["part"] for mark in marks} == {"tune", "figure"}
+    marked = [texts[mark["document"]][int(mark["start"]) : int(mark["end"])] for mark in marks]
+    assert all(text == text.strip() and text for text in marked)
 
 
 def test_what_is_a_note():
