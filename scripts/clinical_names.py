@@ -23,12 +23,14 @@ from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.ids import vocabulary_of
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.storage import load_knowledge_base
+from spacy_sapbert.text.normalize import lower
 from spacy_sapbert.text.words import word_keys
 from spacy_sapbert.types import Record
 
 DISEASE, UMLS = "Disease", "UMLS:"
 ROOTS = {"HP": "HP:0000118", "SYMP": ""}  # phenotypes are below it; not modes of inheritance, ages and frequencies
 SOURCES = {"HP": "HPO", "SYMP": "SYMP"}
+GENERAL = frozenset({"discharge", "sputum"})  # names of the Symptom Ontology that notes use in other senses
 MOST_WORDS = 6  # of a name that a note may have
 
 
@@ -93,7 +95,8 @@ def main(
         for text in texts:
             key, is_own = word_keys(text), source == OWN  # an own name is always there: it is no stop name
             is_new = owners.get(key, set()) <= ({id} if is_own else set())
-            if key and is_new and len(text) <= LONGEST and len(text.split()) <= MOST_WORDS:
+            is_written = is_own or ((len(key) > 1 or " " not in text) and lower(text) not in GENERAL)  # not "on edge"
+            if key and is_new and is_written and len(text) <= LONGEST and len(text.split()) <= MOST_WORDS:
                 owners[key].add(id)
                 table.setdefault((id, source, type), []).append(text)
                 counts[source] += 1

@@ -222,7 +222,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._use(NameFinder.build(kb, self._rules))
 
     def _use(self, finder: "Optional[NameFinder]") -> None:
-        self._finder, self._filtered, self._labels = finder, None, {}
+        self._finder, self._filtered, self._labels, self._general = finder, None, {}, None
 
     def _spans(self, doc: Doc) -> List[Span]:
         """Return the mentions of names as spans of tokens."""
@@ -277,7 +277,10 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
             names, code = self._rules.words.general_names, self._rules.code
             is_feature = self.spans_key is not None and code == ENGLISH.code  # NERs were trained with these words
-            self._general = {self._keys(name) for name in (*names, *(() if is_feature else general_words(code)))}
+            general = {self._keys(name) for name in (*names, *(() if is_feature else general_words(code)))}
+            # what the vocabulary was told to keep is found; `kb` may open it
+            kept = () if is_feature else self.kb.meta.get("stop_names", {}).get("kept", ())
+            self._general = general.difference(map(self._keys, kept))
         return self._general
 
     def _modifiers(self) -> FrozenSet[str]:
