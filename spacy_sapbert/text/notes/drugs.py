@@ -35,12 +35,12 @@ _COUNT = rf"(?:{_NUMBER}|one|two|three|four|five|six|seven|eight|ten|twelve)"
 _LINKS = r"[ \t,:(-]{0,3}(?:(?:of|to|at|from|de|von|auf|à|dosis|dose)[ \t]+){0,2}"
 _UNIT = r"(?:%|[a-zµμ]{1,5}/(?:d?l|mm3|min|ml|hr?|g|mol|[uµμ]l)\b|x ?10\^?\d+)"
 _VALUE = re.compile(
-    r"(?:[ \t]+(?:levels?|count|value|of|was|is|at|remains?|today|up|down|to|high|low|elevated)\b)*[ \t]*[:=(]?[ \t]*"
-    rf"(?P<value>[<>]?=?[ \t]?\d+(?:[.,]\d+)?(?:[ \t]?{_UNIT})?(?:[ \t]?\(?[HL]\b\)?)?)(?![\w/])",
+    r"(?:[ \t]{1,4}(?:levels?|count|value|of|was|is|at|remains?|today|up|down|to|high|low|elevated)\b){0,6}[ \t]{0,4}[:=(]?"
+    rf"[ \t]{{0,4}}(?P<value>[<>]?=?[ \t]?\d+(?:[.,]\d+)?(?:[ \t]?{_UNIT})?(?:[ \t]?\(?[HL]\b\)?)?)(?![\w/])",
     re.IGNORECASE,
 )
-_EDGES = re.compile(rf"^{_LINKS}|(?:[ \t]+(?:of|de|von))?[ \t,:(-]*$", re.IGNORECASE)
-_LAST_NUMBER = re.compile(r"[\s:=]+([\d.,]+)$")
+_EDGES = re.compile(rf"^{_LINKS}|(?:[ \t]{{1,4}}(?:of|de|von))?[ \t,:(-]{{0,8}}$", re.IGNORECASE)
+_LAST_NUMBER = re.compile(r"[\s:=]{1,4}([\d.,]{1,12})$")
 
 
 class Drug(NamedTuple):
