@@ -3,7 +3,7 @@
 import shutil
 from base64 import urlsafe_b64encode
 from hashlib import sha256
-from importlib.metadata import distribution
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import List, Optional
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -34,7 +34,9 @@ def write_wheels(pipeline: Path, folder: Path, name: Optional[str] = None, versi
 
 def _own_wheel(folder: Path) -> Path:
     """Pack this package as it is installed, from a wheel or from a clone, whose configs are beside it."""
-    about, record = distribution("spacy-sapbert"), ""
+    # a clone may also have the metadata of its build
+    about = next(one for one in distributions(name="spacy-sapbert") if one.read_text("METADATA"))
+    record = ""
     info = f"spacy_sapbert-{about.version}.dist-info"
     files = {f"{_PACKAGE.name}/{path.relative_to(_PACKAGE).as_posix()}": path for path in _PACKAGE.rglob("*")}
     files |= {f"{_PACKAGE.name}/configs/{path.name}": path for path in (_PACKAGE.parent / "configs").glob("*.cfg")}

@@ -277,7 +277,7 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
     for name in ("notes/a.txt", "note.txt", "titles.txt"):
         write(Path(name), "aspirin")
     write(Path("names.tsv"), "x\taspirin")
-    write(Path("terms.csv"), "code,diagnosis", "1,aspirin")
+    write(Path("terms.csv"), "term,diagnosis", "aspirin,aspirin")
     write(Path("notes.csv"), "pmid,abstract", '1,"aspirin"')
     write(Path("notes.tsv"), "pmid\tabstract", "1\taspirin")
     write(Path("notes.jsonl"), '{"abstract": "aspirin"}')
