@@ -82,12 +82,10 @@ def assemble(
         SapbertError: The arguments do not fit together, or something cannot be read or written.
     """
     output = Path(output)
-    if old and any((ner, encoder, pooling, index, storage, notes, nested)):
-        raise OptionError(option="--from", reason="it keeps the components, the encoder, the index and the storage")
-    if nested and ner not in (None, NO_NER):
+    if old:
+        _check_change((ner, encoder, pooling, index, storage, notes, nested), (kb, corrections))
+    elif nested and ner not in (None, NO_NER):
         raise OptionError(option="--nested", reason="only the concept_matcher, --ner none, finds names inside others")
-    if old and not (kb or corrections):
-        raise OptionError(option="--from", reason="it needs --kb, the new vocabulary, or --corrections")
     # an old pipeline can be changed in its place
     refuse_input(output, [corrections, kb, encoder, ner])
     named = kb or (CLINICAL if notes and lang == ENGLISH.code else STARTER)
@@ -110,6 +108,14 @@ def assemble(
     return nlp
 
 
+def _check_change(of_new: Iterable[object], changes: Iterable[object]) -> None:
+    """Check what is given to change a saved pipeline: what only a new one can have, and what can change."""
+    if any(of_new):
+        raise OptionError(option="--from", reason="it keeps the components, the encoder, the index and the storage")
+    if not any(changes):
+        raise OptionError(option="--from", reason="it needs --kb, the new vocabulary, or --corrections")
+
+
 def new_pipeline(
     kb: str,
     linker: Mapping[str, Any] = MappingProxyType({}),
@@ -130,7 +136,7 @@ def new_pipeline(
     if ner == BOX:
         if lang != ENGLISH.code:
             raise OptionError(option="--lang", reason="the NER in the package reads English only")
-        wanted = [label for label in label_types if label in NOTE_LABELS] if clinical else label_types
+        wanted = filter(NOTE_LABELS.__contains__, label_types) if clinical else label_types
         nlp, linker = _box_ner(wanted, storage, kb), {"label_types": label_types, **linker}
     else:
         nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)
@@ -139,15 +145,11 @@ def new_pipeline(
         raise OptionError(option="--ner", reason=reason)
     vocabulary = {"kb": kb, "storage": storage}
     if clinical and ner == BOX:  # names first: what the NER finds around them is often a word too long
-        kinds = [type_ for label, own in label_types.items() if label != CELL_LINE for type_ in own]
-        nlp.add_pipe(MATCHER, FINDER, before=NER, config={**vocabulary, "types": kinds})
+        kinds = chain.from_iterable({**label_types, CELL_LINE: ()}.values())
+        nlp.add_pipe(MATCHER, FINDER, before=NER, config={**vocabulary, "types": list(kinds)})
     if clinical:
         _add(nlp, SECTIONS)
-    short_forms = clinical and nlp.lang == ENGLISH.code
-    if RESOLVER not in nlp.pipe_names:
-        nlp.add_pipe(RESOLVER, config={"clinical": short_forms})
-    elif short_forms:
-        nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
+    _add_resolver(nlp, clinical and nlp.lang == ENGLISH.code)
     if ner == NO_NER:
         nlp.add_pipe(MATCHER, config={**vocabulary, **place, "nested": nested})
     _add(nlp, "composite_splitter", place)
@@ -170,6 +172,14 @@ def _add(nlp: Language, name: str, settings: Mapping[str, Any] = MappingProxyTyp
     """Add a component, unless the NER's pipeline already has it, in a place that it may depend on."""
     if name not in nlp.pipe_names:
         nlp.add_pipe(name, config=dict(settings))
+
+
+def _add_resolver(nlp: Language, short_forms: bool) -> None:
+    """Add the component for abbreviations, also for short forms of notes that no text defines."""
+    if RESOLVER not in nlp.pipe_names:
+        nlp.add_pipe(RESOLVER, config={"clinical": short_forms})
+    elif short_forms:
+        nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
 
 
 def _add_assertion(nlp: Language) -> None:

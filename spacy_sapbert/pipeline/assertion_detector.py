@@ -31,7 +31,7 @@ from ..text.notes.assertion import (
     scope_bounds,
 )
 from ..text.notes.drugs import Drug, drug_reader_of
-from ..text.notes.sections import find_sections, flag_at, section_at
+from ..text.notes.sections import Section, find_sections, flag_at, section_at
 from .attributes import ASSERTION, DECIDED, DRUG, get_sections, has_sections
 from .base import MentionComponent
 from .component_settings import add_factory, check_setting
@@ -112,41 +112,46 @@ class AssertionDetector(MentionComponent):
         mentions = [(span.start_char, span.end_char) for span in spans]
         if not mentions:
             return []
-        text = doc.text
-        starts = [doc[start].idx for start in sentence_starts(doc)]
-        if self.break_at_lines:
-            starts += [match.end() for match in re.finditer("\n", text)]
-        is_note = has_sections(doc)
+        text, is_note = doc.text, has_sections(doc)
         sections = get_sections(doc) if is_note else find_sections(text, self.vocab.lang)
-        starts += [position for section in sections for position in (section.heading_start, section.start)]
-        bounds = scope_bounds(text, starts)
+        bounds = self._bounds(doc, text, sections)
         of_scope: Dict[int, List[int]] = {}
         for number, (start, _) in enumerate(mentions):
             of_scope.setdefault(bisect_right(bounds, start) - 1, []).append(number)
-        found: Dict[int, Found] = {}
+        flags: Dict[int, Flags] = {}
+        drugs: Dict[int, Drug] = {}
         of_lists = self.matcher.of_lists(text, bounds)
         reader = drug_reader_of(self.vocab.lang) if is_note else None
         for first, numbers in of_scope.items():
             places, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
             flag = flag_at(sections, bounds[first], self.vocab.lang) or of_lists.get(first)
-            flags = dict(zip(numbers, self.matcher.flags_of(text, scope, places, flag, in_note=is_note)))
-            found.update((number, (of_one, Drug())) for number, of_one in flags.items())
-            drugs = [number for number in numbers if reader and _is_drug(spans[number])]
-            if reader and drugs:
+            flags.update(zip(numbers, self.matcher.flags_of(text, scope, places, flag, in_note=is_note)))
+            of_drugs = [number for number in numbers if reader and _is_drug(spans[number])]
+            if reader and of_drugs:
                 section = section_at(sections, bounds[first])
-                label, given = section.label if section else "", [flags[number] for number in drugs]
-                read = reader.read(text, scope, [mentions[number] for number in drugs], label, given)
-                found.update((number, (flags[number], drug)) for number, drug in zip(drugs, read))
-        decided = map(DECIDED.get, spans)  # by a person
-        return [
-            (found[number][0] if flags is None else flags, found[number][1]) for number, flags in enumerate(decided)
-        ]
+                places, given = [mentions[number] for number in of_drugs], [flags[number] for number in of_drugs]
+                drugs.update(zip(of_drugs, reader.read(text, scope, places, section.label if section else "", given)))
+        return [_as_decided(span, flags[number], drugs.get(number, Drug())) for number, span in enumerate(spans)]
+
+    def _bounds(self, doc: Doc, text: str, sections: Sequence[Section]) -> List[int]:
+        """Return where the scopes of cues begin."""
+        starts = [doc[start].idx for start in sentence_starts(doc)]
+        if self.break_at_lines:
+            starts += [match.end() for match in re.finditer("\n", text)]
+        starts += [position for section in sections for position in (section.heading_start, section.start)]
+        return scope_bounds(text, starts)
 
     def annotate(self, doc: Doc, found: Sequence[Found]) -> None:
         super().annotate(doc, [flags for flags, _ in found])
         for mention, (_, drug) in zip(mentions_of(doc, self.spans_key), found):
             if any(drug) or any(DRUG.get(mention)):
                 DRUG.set(mention, drug)
+
+
+def _as_decided(mention: Span, flags: Flags, drug: Drug) -> Found:
+    """Return the flags that a person decided, if there are any, and the drug."""
+    decided = DECIDED.get(mention)
+    return (flags if decided is None else decided), drug
 
 
 def _is_drug(mention: Span) -> bool:

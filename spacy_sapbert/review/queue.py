@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -244,20 +244,20 @@ class ReviewQueue:
         numbers = {number for key in changed for number in self._numbers.get(key, ())}
         for number in numbers.union(*(self._of_document.get(key, ()) for key in documents)):
             self._decide(number)
-        chosen: dict[str, set[tuple[str, ...]]] = {}
-        for correction in corrections.values():
-            if correction.decides:
-                key = inflections(correction.text, self._rules).key
-                chosen.setdefault(key, set()).add(tuple(sorted(correction.concept_ids)))
-        self._disagreeing = [
-            number
-            for key, ids in chosen.items()
-            for number in self._numbers.get(key, ())
-            if number not in self._decided
-            and self.key(number) == key
-            and tuple(sorted(self.mentions[number].best)) not in ids
-        ]
+        self._disagreeing = list(self._undecided(corrections.values()))
         self._learn()
+
+    def _undecided(self, corrections: Iterable[Correction]) -> Iterator[int]:
+        """Yield the open mentions whose text was decided otherwise elsewhere."""
+        chosen: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for correction in corrections:
+            if correction.decides:
+                chosen[inflections(correction.text, self._rules).key].add(tuple(sorted(correction.concept_ids)))
+        for key, ids in chosen.items():
+            for number in self._numbers.get(key, ()):
+                is_open = number not in self._decided and self.key(number) == key
+                if is_open and tuple(sorted(self.mentions[number].best)) not in ids:
+                    yield number
 
     def decision(self, number: int) -> Decision | None:
         """Return what holds for a mention; None if it is open."""

@@ -228,34 +228,28 @@ def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[s
         if item is None:
             continue
         if isinstance(item, int):
-            for flag, end in last.items():
-                if position <= end:
-                    found[item].add(flag)
-                    last[flag] = position + _reach(flag, direction)
-            if "uncertain" in last and position <= last["uncertain"]:
-                uncertain.append(item)
+            reaching = [flag for flag, end in last.items() if position <= end]
+            found[item].update(reaching)
+            last.update((flag, position + _reach(flag, direction)) for flag in reaching)
+            uncertain += [item] if "uncertain" in reaching else []
             continue
         if (CAUSE, BEFORE) in item and direction == BEFORE and "uncertain" in last:
             for number in uncertain:
                 found[number].discard("uncertain")
             last["uncertain"] = position + _reach("uncertain", direction)
-        if ("uncertain", direction) in item:
-            uncertain = []
+        uncertain = [] if ("uncertain", direction) in item else uncertain
         for flag, kind in item:
-            if kind == END or (kind != direction and direction == AFTER):
-                for name in _ended(flag, kind, last):
-                    last.pop(name, None)
-            elif kind == direction:
-                last.pop(_EXCLUSIVE.get(flag, ""), None)
-        for flag, kind in item:
-            if kind == direction:
-                last[flag] = position + _reach(flag, direction)
+            for name in _ended(flag, kind, direction, last):
+                last.pop(name, None)
+        last.update((flag, position + _reach(flag, direction)) for flag, kind in item if kind == direction)
 
 
-def _ended(flag: str, kind: str, last: Iterable[str]) -> list[str]:
-    """Return the flags whose scope ends."""
+def _ended(flag: str, kind: str, direction: str, last: Iterable[str]) -> list[str]:
+    """Return the flags whose scope ends with a cue."""
+    if kind == direction:
+        return [_EXCLUSIVE.get(flag, "")]
     if kind != END:
-        return list(last)
+        return list(last) if direction == AFTER else []
     if flag == ANY:
         return [name for name in last if name != "family"]  # "his father had gout but no stroke"
     return [flag, PAST, DONE] if flag == "historical" else [flag]

@@ -35,8 +35,9 @@ _COUNT = rf"(?:{_NUMBER}|one|two|three|four|five|six|seven|eight|ten|twelve)"
 _LINKS = r"[ \t,:(-]{0,3}(?:(?:of|to|at|from|de|von|auf|à|dosis|dose)[ \t]+){0,2}"
 _UNIT = r"(?:%|[a-zµμ]{1,5}/(?:d?l|mm3|min|ml|hr?|g|mol|[uµμ]l)\b|x ?10\^?\d+)"
 _VALUE = re.compile(
-    r"(?:[ \t]{1,4}(?:levels?|count|value|of|was|is|at|remains?|today|up|down|to|high|low|elevated)\b){0,6}[ \t]{0,4}[:=(]?"
-    rf"[ \t]{{0,4}}(?P<value>[<>]?=?[ \t]?\d+(?:[.,]\d+)?(?:[ \t]?{_UNIT})?(?:[ \t]?\(?[HL]\b\)?)?)(?![\w/])",
+    r"(?:[ \t]{1,4}(?:levels?|count|value|of|was|is|at|remains?|today|up|down|to|high|low|elevated)\b){0,6}"
+    r"[ \t]{0,4}[:=(]?[ \t]{0,4}"
+    rf"(?P<value>[<>]?=?[ \t]?\d+(?:[.,]\d+)?(?:[ \t]?{_UNIT})?(?:[ \t]?\(?[HL]\b\)?)?)(?![\w/])",
     re.IGNORECASE,
 )
 _EDGES = re.compile(rf"^{_LINKS}|(?:[ \t]{{1,4}}(?:of|de|von))?[ \t,:(-]{{0,8}}$", re.IGNORECASE)
@@ -116,8 +117,7 @@ class DrugReader(CueMatcher):
         of_section = self._of_section.get(section, "")
         if (value and not dosage) or name in self._everyday:
             return NO_MEDICATION
-        is_taken = cue is not None and cue[0] <= 2 and cue[2] != UNKNOWN  # also in a list: "calcium and vitamin D"
-        if name in self._measured and not (dosage or is_taken or of_section):
+        if name in self._measured and not (dosage or _is_taken(cue) or of_section):
             return NO_MEDICATION
         if cue and not (cue[2] == UNKNOWN and of_section and cue[0] > 1):
             return cue[2]
@@ -125,6 +125,10 @@ class DrugReader(CueMatcher):
             return NO_MEDICATION
         of_flags = [state for flag, state in _OF_FLAGS.items() if flag in flags]
         return STOPPED if STOPPED in of_flags else of_section or next(iter(of_flags), ACTIVE if dosage else UNKNOWN)
+
+
+def _is_taken(cue: _Cue | None) -> bool:
+    return cue is not None and cue[0] <= 2 and cue[2] != UNKNOWN  # also in a list: "calcium and vitamin D"
 
 
 def _nearest(items: Items, direction: str) -> dict[int, _Cue]:
