@@ -5,6 +5,7 @@ import gzip
 import json
 import pickle
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from spacy_sapbert.kb.storage import CLINICAL, load_knowledge_base
 from spacy_sapbert.pipeline.assemble import assemble
 from spacy_sapbert.text.notes.sections import is_note
 
+WARD_DRUGS = Path(__file__).with_name("ward_drugs.tsv")
 NOTE = """CHIEF COMPLAINT: Swelling.
 
 REVIEW OF SYSTEMS
@@ -113,3 +115,20 @@ def test_what_is_a_note():
     assert is_note(NOTE, "en")
     assert not is_note("Physical examination: normal. Results: none.", "en")
     assert not is_note(NOTE, "it")
+
+
+@pytest.mark.slow
+def test_drugs_as_wards_write_them(monkeypatch, request):
+    monkeypatch.undo()  # the whole list of names
+    request.getfixturevalue("whole_vocabulary")
+    nlp = spacy_sapbert.load("notes")
+    kb, outcomes = nlp.get_pipe("sapbert_linker").kb, Counter[str]()
+    with WARD_DRUGS.open(encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines, delimiter="\t") if " / " not in row["substance"]]
+    docs = nlp.pipe(f"MEDICATIONS\n{row['written']} daily.\n" for row in rows)
+    for row, doc in zip(rows, docs, strict=True):
+        ids = [link.concept_id for ent in doc.ents for link in ent._.links if link.concept_id]
+        names = {name.text.lower() for concept_id in ids for name in kb.names_of(concept_id)}
+        outcomes["right" if row["substance"].lower() in names else "another" if ids else "none"] += 1
+    assert outcomes["right"] >= 88
+    assert outcomes["another"] == 0
