@@ -55,7 +55,7 @@ def vocabulary_path(kb: str | Path) -> Path:
 
 
 def _clinical_vocabulary() -> Path:
-    """Return the vocabulary for clinical notes. The first use makes it in the cache folder, in about 15 seconds."""
+    """Return the vocabulary for clinical notes. The first use makes it in the cache folder."""
     base = KnowledgeBase(starter.VOCABULARY)
     state = f"{base.fingerprint[:16]}-{sha256_of(starter.CLINICAL_NAMES)[:16]}"
     path = cache_dir() / "vocabularies" / f"{CLINICAL}-{FORMAT}-{state}{_SUFFIX}"

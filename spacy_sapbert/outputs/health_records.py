@@ -43,7 +43,8 @@ _DERIVED = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
 _BUNDLE = '{"resourceType": "Bundle", "type": "collection", "entry": ['
 _ID = re.compile("[A-Za-z0-9.-]{1,64}")
 _TABLES = json.loads(Path(__file__).with_name("fhir.json").read_bytes())
-_QUANTITY = re.compile(r"([<>]=?)? ?(\d+(?:\.\d+)?) ?([^\s\d().,][^\s().,]*)?")
+_QUANTITY = re.compile(r"([<>]=?)? ?(\d{1,15}(?:\.\d{1,15})?) ?([^\s\d().,][^\s().,]*)?")
+_HIGH_OR_LOW = re.compile(r"(?: \(?[HL]\)?|\([HL]\))$")
 _REASON = (
     "they are hypothetical, deny a disease of the family, "
     "or are about genes, species, cell lines or substances that are no drugs"
@@ -147,7 +148,7 @@ def _kind_of_drug(entity: Record) -> str:
 
 def _measured(value: str) -> Values:
     """Return a value of the laboratory: a number with its unit if it is that alone."""
-    if not (parts := _QUANTITY.fullmatch(value)):
+    if _HIGH_OR_LOW.search(value) or not (parts := _QUANTITY.fullmatch(value)):  # "H" is no unit
         return {"valueString": value}
     comparator, number, unit = parts.groups("")
     others = {"comparator": comparator, "unit": unit}
@@ -369,6 +370,7 @@ def note_nlp_rows(records: Iterable[Record], concepts: OmopConcepts) -> Iterator
     number = 0
     for row in table_rows({**record, "passages": ()} for record in records):
         flags = frozenset((row["assertion"] or "").split("|"))
+        flags -= {"historical"} if row["drug_state"] == "allergy" else set()  # it is one today
         exists = _ABSENT.isdisjoint(flags)
         is_past = "historical" in flags or row["drug_state"] in _TERMS["past_drugs"]
         modifiers = [text for flag, text in _TERMS["modifiers"].items() if flag in flags]

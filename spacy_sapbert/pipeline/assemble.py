@@ -130,13 +130,15 @@ def new_pipeline(
     place = {"spans_key": NESTED} if nested else {}
     types = load_knowledge_base(kb).type_counts()
     label_types = types_of_labels(types)
+    wanted = list(filter(NOTE_LABELS.__contains__, label_types) if clinical else label_types)
     if ner is None:
-        has_all = 0 < sum(map(len, label_types.values())) == len(types)
+        has_all = bool(wanted) and sum(map(len, label_types.values())) == len(types)
         ner = BOX if has_all and lang == ENGLISH.code and not nested else NO_NER
     if ner == BOX:
         if lang != ENGLISH.code:
             raise OptionError(option="--lang", reason="the NER in the package reads English only")
-        wanted = filter(NOTE_LABELS.__contains__, label_types) if clinical else label_types
+        if clinical and not wanted:
+            raise OptionError(option="--ner", reason="in notes, it only finds diseases and chemicals")
         nlp, linker = _box_ner(wanted, storage, kb), {"label_types": label_types, **linker}
     else:
         nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)

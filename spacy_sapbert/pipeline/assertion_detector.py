@@ -126,12 +126,13 @@ class AssertionDetector(MentionComponent):
             places, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
             flag = flag_at(sections, bounds[first], self.vocab.lang) or of_lists.get(first)
             flags.update(zip(numbers, self.matcher.flags_of(text, scope, places, flag, in_note=is_note)))
+            flags.update(_decided(spans, numbers))
             of_drugs = [number for number in numbers if reader and _is_drug(spans[number])]
             if reader and of_drugs:
                 section = section_at(sections, bounds[first])
                 places, given = [mentions[number] for number in of_drugs], [flags[number] for number in of_drugs]
                 drugs.update(zip(of_drugs, reader.read(text, scope, places, section.label if section else "", given)))
-        return [_as_decided(span, flags[number], drugs.get(number, Drug())) for number, span in enumerate(spans)]
+        return [(flags[number], drugs.get(number, Drug())) for number in range(len(spans))]
 
     def _bounds(self, doc: Doc, text: str, sections: Sequence[Section]) -> List[int]:
         """Return where the scopes of cues begin."""
@@ -148,10 +149,10 @@ class AssertionDetector(MentionComponent):
                 DRUG.set(mention, drug)
 
 
-def _as_decided(mention: Span, flags: Flags, drug: Drug) -> Found:
-    """Return the flags that a person decided, if there are any, and the drug."""
-    decided = DECIDED.get(mention)
-    return (flags if decided is None else decided), drug
+def _decided(spans: Sequence[Span], numbers: Sequence[int]) -> Dict[int, Flags]:
+    """Return the flags that a person decided, by the numbers of mentions."""
+    decided = ((number, DECIDED.get(spans[number])) for number in numbers)
+    return {number: flags for number, flags in decided if flags is not None}
 
 
 def _is_drug(mention: Span) -> bool:

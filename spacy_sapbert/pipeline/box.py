@@ -36,7 +36,7 @@ def load(
     """Load a pipeline in the package. `spacy.load("spacy_sapbert")` calls it, with the same arguments.
 
     It needs no network. The first text takes about ten seconds more on a new machine: the index of the vocabulary is
-    made once. "notes" makes its vocabulary, too, and takes about a minute.
+    made once. "notes" makes its vocabulary and index, too.
 
     Args:
         name: "abstracts" finds diseases, chemicals, genes, species and cell lines, and links them to the starter

@@ -8,11 +8,12 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from ..kb.semantic_types import DRUG, kind_of
 from ..settings_block import check_rules
 from ..text.inflections import SAME_START, inflection_key, inflections, same_start
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.notes.assertion import FLAGS
-from ..text.words import Words, is_acronym, is_general, read_words
+from ..text.words import Words, acronym_of, is_acronym, is_general, read_words
 
 ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG = "accept", "replace", "reject", "no_mention", "add", "flag"
 ACTIONS = (ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG)
@@ -226,7 +227,9 @@ class Decisions:
         """
         places_by_scope: tuple[Iterable[Any], ...] = ([(document, start, end)], self._corpora.get(document, ()), [None])
         key = inflections(text, self._rules).key
-        for form in ((_SAME, text_key(text)), (_INFLECTED, key), (_DERIVED, key)):
+        # "diuretic" is not "diuresis"
+        derived = [] if label and kind_of([label]) == DRUG else [(_DERIVED, key)]
+        for form in ((_SAME, text_key(text)), (_INFLECTED, key), *derived):
             for scope, places in zip(SCOPES, places_by_scope, strict=True):
                 applying = chain.from_iterable(self._by_place.get((scope, place, *form), ()) for place in places)
                 yield [one for one in applying if not one.label or not label or one.label == label]
@@ -275,7 +278,7 @@ class Decisions:
             return
         columns = read_words(text, self._rules)
         for first, word in enumerate(columns.written):
-            if word.casefold()[:SAME_START] in self._starts:
+            if not self._starts.isdisjoint(one.casefold()[:SAME_START] for one in (word, acronym_of(word) or "")):
                 for last in range(first + 1, min(first + self._longest, len(columns.written)) + 1):
                     yield from self._at(columns, first, last)
 

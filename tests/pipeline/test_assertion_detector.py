@@ -13,7 +13,7 @@ from spacy.tokens import Span
 
 import spacy_sapbert.pipeline.assertion_detector as module
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.pipeline.attributes import get_assertion, register, set_assertion
+from spacy_sapbert.pipeline.attributes import DECIDED, get_assertion, register, set_assertion
 
 from ..cases import cases
 
@@ -229,3 +229,13 @@ def test_links_carry_the_flags(small_kb):
     assert [(link.concept_id, link.assertion) for link in mention._.links] == [("D003550", ("negated",))]
     mention._.links = mention._.links
     assert mention._.links[0].assertion == ("negated",)
+
+
+def test_decided_flags_hold_for_the_state_of_a_drug_too():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Chemical", "pattern": "aspirin"}])
+    nlp.add_pipe("note_sections")
+    doc = nlp("PLAN: No evidence of aspirin.")
+    DECIDED.set(doc.ents[0], ())
+    doc = nlp.add_pipe("assertion_detector")(doc)
+    assert (doc.ents[0]._.assertion, doc.ents[0]._.drug.state) == ((), "planned")

@@ -144,22 +144,25 @@ def with_complete_names(records: Iterable[Record], dropped: Counter[str]) -> Ite
     codes: dict[str, Code] = {}
     for record in rows:
         names: list[NameParts] = [(name.text, name.scope, name.language) for name in record.names]
-        names[0] = (names[0][0], "preferred", *names[0][2:])
         code = codes.setdefault(
             record.concept_id, Code([], next(iter(record.parents), None), "-" not in record.concept_id)
         )
         code.names.extend(names)
     for number, code in codes.items():
+        code.names.sort(key=lambda name: name[1] != "preferred")
+        code.names[0] = (code.names[0][0], "preferred", *code.names[0][2:])
         shorter = (number[:length].rstrip(".") for length in range(len(number) - 1, number.find(":") + 1, -1))
-        code.parent = code.parent or next(filter(codes.__contains__, shorter), None)
+        if code.is_code:  # not a range such as D60-D64
+            code.parent = code.parent or next(filter(codes.__contains__, shorter), None)
     complete_names(codes, dropped)
+    given = set[str]()
     for record in rows:
-        completed = codes.pop(record.concept_id, None)
-        if completed is None:  # further names of a code, which has them already
-            yield record
-            continue
+        completed = codes[record.concept_id]
+        # a further row of a code has names that it has been given already
+        names = completed.names[: 1 if record.concept_id in given else None]
+        given.add(record.concept_id)
         source, above = record.names[0].source, tuple(filter(None, [completed.parent]))
-        names_of_code = tuple(Name(text, scope, source, "".join(tag)) for text, scope, *tag in completed.names)
+        names_of_code = tuple(Name(text, scope, source, "".join(tag)) for text, scope, *tag in names)
         yield record._replace(names=names_of_code, parents=record.parents or above)
 
 

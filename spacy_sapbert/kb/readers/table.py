@@ -103,12 +103,19 @@ def _records(
         fields = _fields(context, chosen, header)
         where = {_column(column, header): cell for column, cell in where.items()}
         needed = [header.index(fields[field][0]) for field in ("id", "name")]
-        whole = ((line, evened(cells, len(header), needed)) for line, cells in rows)
+        whole = ((line, _evened(context, cells, len(header), needed)) for line, cells in rows)
         for line, row in context.named_cells(whole, header, where):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
             else:
                 context.drop("not selected")
+
+
+def _evened(context: ReaderContext, cells: list[str], width: int, needed: list[int]) -> list[str]:
+    row = evened(cells, width, needed)
+    if len(cells) < len(row):
+        context.report.notes["rows that lacked cells at their end, kept"] += 1
+    return row
 
 
 def _without_syntax(header: list[str], rows: Iterator[Row]) -> tuple[list[str], Iterator[Row]]:

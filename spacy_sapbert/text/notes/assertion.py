@@ -57,6 +57,7 @@ _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1, DONE
 _MARK = r"(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s)"  # of an item
 # the end of a line that introduces a list, and the mark of its first item
 _LIST = re.compile(rf"(?P<colon>:)?[ \t\r]{{0,9}}\n(?:[ \t\r]{{0,9}}\n)?[ \t]{{0,9}}(?P<mark>(?(colon){_MARK}?|[-*•]))")
+_FOLLOWING = re.compile(r"(?i)\b(?:following|folgend\w{0,3}|suivante?s?|siguientes?|seguintes?|volgende)\W{0,3}\Z")
 _END_OF_LIST = re.compile(r"\n[ \t\r]*\n")
 _END_OF_ITEMS = re.compile(rf"\n(?![ \t]*{_MARK})")
 _PREFIX = re.compile(r"(?<![^\W_])(?:non|pre|pré|prä|pseudo)[-‐‑–]$", re.IGNORECASE)
@@ -164,9 +165,12 @@ class CueMatcher:
                 continue
             line = max(text.rfind("\n", 0, match.start()) + 1, bounds[bisect_right(bounds, match.start()) - 1])
             found: list[set[str]] = [set()]
-            _sweep([*self.items(text, (line, match.start()), ())[0], 0], BEFORE, found)
+            items = self.items(text, (line, match.start()), ())[0]
+            _sweep([*items, 0], BEFORE, found)
             flag = next((flag for flag in self.flags if flag in found[0]), "")
-            if flag and (match["colon"] or flag == "hypothetical"):
+            # "no acute distress:" says nothing of the list, "negative for the following:" does
+            is_open = any(items[-3:-1]) or _FOLLOWING.search(text, line, match.start())
+            if flag == "hypothetical" or (flag and match["colon"] and is_open):
                 last = (_END_OF_ITEMS if match["mark"] else _END_OF_LIST).search(text, match.end())
                 end = last.start() if last else len(text)
                 first = bisect_right(bounds, match.start())

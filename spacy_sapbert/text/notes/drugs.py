@@ -30,7 +30,7 @@ _REACH = 9  # how many other words may stand between a cue and a drug, or betwee
 _ALONE = "alone"  # the key of cues of one drug, not of all in a list: "aspirin, metformin (held)"
 _MEASURED, _EVERYDAY = "measured", "no_medication"
 _DOSE, _FORM, _ROUTE, _FREQUENCY = _PIECES = ("dose", "form", "route", "frequency")
-_NUMBER = r"\d+(?:[.,/-]\d+)*"
+_NUMBER = r"\d{1,9}(?:[.,/-]\d{1,9}){0,3}"
 _COUNT = rf"(?:{_NUMBER}|one|two|three|four|five|six|seven|eight|ten|twelve)"
 _LINKS = r"[ \t,:(-]{0,3}(?:(?:of|to|at|from|de|von|auf|à|dosis|dose)[ \t]+){0,2}"
 _UNIT = r"(?:%|[a-zµμ]{1,5}/(?:d?l|mm3|min|ml|hr?|g|mol|[uµμ]l)\b|x ?10\^?\d+)"
@@ -72,7 +72,7 @@ class DrugReader(CueMatcher):
         self._measured, self._everyday = (frozenset(groups[name][ANY]) for name in (_MEASURED, _EVERYDAY))
         dose, form, route, frequency = (_pattern(groups[name][ANY]) for name in _PIECES)
         one = rf"{_NUMBER}[ \t-]?{dose}|(?:{_NUMBER}[ \t-]+)?(?:{form}|{route}|{frequency})"
-        self._dosage = re.compile(rf"(?:{_LINKS}(?:{one})\)?(?![^\W\d_]))+", re.IGNORECASE)
+        self._dosage = re.compile(rf"(?:{_LINKS}(?:{one})\)?(?![^\W\d_])){{1,8}}", re.IGNORECASE)
         self._before = re.compile(
             rf"(?:{_COUNT}|an?)[ \t-]?(?:{dose}|{form})(?:[ \t]+[\w./-]+){{0,3}}[ \t]+(?:of|de|von)[ \t]+\Z",
             re.IGNORECASE,

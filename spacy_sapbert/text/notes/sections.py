@@ -57,7 +57,8 @@ _INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {
 # or it follows a word without a capital letter, a number or a hyphen
 _INSIDE = re.compile(rf"(?<!\S)(?:[a-zà-ÿ\d]\S*|-) (?=(?P<name>[A-ZÀ-Þ]{_WORD}(?: {_WORD}){{0,3}})(?P<colon>:))")
 _LINES = re.compile(rf"(?:^|(?<=\. ))[ \t•*-]*(?P<word>[^\W\d_]{_WORD})", re.M)
-_TO_END = re.compile(r"[ \t]*[^\s](?:,[ \t\r]*\n|[^\n])*(?=\n)")  # the rest of a line that is not empty
+# the rest of a line that is not empty, and the next ones if the list or the sentence goes on there
+_TO_END = re.compile(r"[ \t]*[^\s](?:,[ \t\r]{0,8}\n|\n(?=[ \t]{2}|[ \t]?(?:[•*-]|\d{1,2}[.)])|[a-zà-ÿ])|[^\n])*(?=\n)")
 _BLANKS = re.compile(r"\s+")
 
 

@@ -27,6 +27,17 @@ def test_languages(language, text, label):
     assert find_sections(text, "it") == []
 
 
+@pytest.mark.parametrize(
+    "list_of_drugs",
+    ["Allergic to\npenicillin", "1. Penicillin\n2. Sulfa", "Penicillin - rash\n   Sulfa - hives", "penicillin,\nsulfa"],
+)
+def test_allergies_end_where_their_list_does(list_of_drugs):
+    text = f"ALLERGIES: {list_of_drugs}\nHe is well."
+    sections = find_sections(text, "en")
+    assert [section.label for section in sections] == ["allergies", "other"]
+    assert text[sections[1].start :].strip() == "He is well."
+
+
 def test_every_language_has_the_same_sections():
     kinds = {language: {*read_headings(language)[0].values()} for language in LANGUAGES}
     assert all(of_language == kinds["en"] for of_language in kinds.values())
