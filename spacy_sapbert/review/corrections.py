@@ -13,7 +13,7 @@ from ..settings_block import check_rules
 from ..text.inflections import SAME_START, inflection_key, inflections, same_start
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.notes.assertion import FLAGS
-from ..text.words import Words, acronym_of, is_acronym, is_general, read_words
+from ..text.words import Words, is_acronym, is_general, read_words
 
 ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG = "accept", "replace", "reject", "no_mention", "add", "flag"
 ACTIONS = (ACCEPT, REPLACE, REJECT, NO_MENTION, ADD, FLAG)
@@ -278,7 +278,7 @@ class Decisions:
             return
         columns = read_words(text, self._rules)
         for first, word in enumerate(columns.written):
-            if not self._starts.isdisjoint(one.casefold()[:SAME_START] for one in (word, acronym_of(word) or "")):
+            if word.casefold()[:SAME_START] in self._starts:
                 for last in range(first + 1, min(first + self._longest, len(columns.written)) + 1):
                     yield from self._at(columns, first, last)
 

@@ -208,6 +208,13 @@ def test_inflections_of_a_text():
     assert decided(correction("accept", "D1", scope="corpus", text="oxygen"), text="oxygenation").concept_ids is None
 
 
+def test_a_drug_is_no_inflection_of_its_effect():
+    effect = correction("accept", "D1", scope="corpus", text="diuresis")
+    assert decided(effect, text="diuretic", label="Disease").concept_ids == ("D1",)
+    assert decided(effect, text="diuretic", label="Chemical").concept_ids is None
+    assert decided(effect, text="Diureses", label="Chemical").concept_ids == ("D1",)
+
+
 def test_the_text_itself_takes_precedence_over_its_inflections():
     own = correction("accept", "D1", scope="everywhere", text="ulcer")
     plural = correction("reject", "D1", scope="corpus", text="ulcers")
