@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.mentions import mentions_of
+from ..text.notes.drugs import ACTIVE, NO_MEDICATION
 from .pages import LOOK, LabelColors, concept_url, display_label, display_type, open_template
 from .records import doc_record
 from .tables import NOT_LOOKED_UP
@@ -35,7 +36,7 @@ class _Mark(NamedTuple):
     anchor: str  # of its row in the table; that in the text ends in "t"
     color: str  # the class of its color
     tip: str  # the names of its concepts
-    flags: str  # its assertion
+    flags: str  # what is shown beside it: the state of a drug, or the assertion
 
 
 class _Row(NamedTuple):
@@ -127,8 +128,13 @@ def _mark(anchor: str, entity: Record, colors: LabelColors) -> _Mark:
     if not any(link["concept_id"] for link in entity["links"]):
         color += " nil"
     names = (link["preferred_name"] or link["concept_id"] or "not linked" for link in entity["links"])
-    flags = ", ".join(entity.get("assertion", ()))  # records of an earlier version have none
+    state = entity.get("drug_state")  # records of an earlier version have none
+    flags = _assertion(entity) if state in (None, ACTIVE, NO_MEDICATION) else state
     return _Mark(entity, anchor, color, " + ".join(dict.fromkeys(names)) or NOT_LOOKED_UP, flags)
+
+
+def _assertion(entity: Record) -> str:
+    return ", ".join(entity.get("assertion", ()))
 
 
 def _longest(marks: Sequence[_Mark]) -> list[_Mark]:
@@ -165,7 +171,7 @@ def _values(mark: _Mark, link: Record | None) -> dict[str, Any]:
     return {
         "Mention": mark.entity["text"],
         "Label": display_label(label) if label else "",
-        "Assertion": mark.flags,
+        "Assertion": _assertion(mark.entity),
         "Drug": ", ".join(filter(None, (mark.entity.get(name) for name in ("drug_state", "dosage", "value")))),
         "Section": mark.entity.get("section") or "",
         "Concept": True,

@@ -12,7 +12,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.ids import prefixes
 from spacy_sapbert.outputs.html import render_page
 from spacy_sapbert.outputs.pages import concept_url
-from spacy_sapbert.pipeline.attributes import set_assertion, set_links
+from spacy_sapbert.pipeline.attributes import set_assertion, set_drug, set_links
+from spacy_sapbert.text.notes.drugs import Drug
 from spacy_sapbert.types import Alternative, Link, Name, Record
 
 NLP = spacy.blank("en")
@@ -173,6 +174,18 @@ def test_nothing_hostile_becomes_markup(evil_kb):
     parsed = check(render_page([doc], evil_kb, EVIL))
     assert parsed.cells[:5] == [EVIL + EVIL, EVIL, f"{EVIL}OMIM:{EVIL}", EVIL, EVIL]
     assert parsed.texts["h2"][0].strip() == EVIL
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"), [("stopped", "stopped"), ("active", "negated"), ("no medication", "negated")]
+)
+def test_the_state_of_a_drug_is_shown_in_place_of_its_flags(small_kb, state, shown):
+    doc = linked("cold", "Chemical", links=[Link("cold", "D003139", 1.0, "cold")])
+    set_assertion(doc.ents[0], ["negated"])
+    set_drug(doc.ents[0], Drug(state, "", ""))
+    page = render_page([doc], small_kb, "x")
+    assert f'data-assertion="{shown}"' in page
+    assert {"negated", state} <= set(check(page).cells)
 
 
 def test_the_flags_of_a_mention_are_shown(small_kb):
