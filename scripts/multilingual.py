@@ -1,4 +1,4 @@
-"""What a table for several languages needs besides `spacy-sapbert pretrain`. `spacy project run multilingual` uses it.
+"""Prepare what `spacy-sapbert pretrain` needs for a table of several languages, and pack the trained table.
 
     python scripts/multilingual.py base FOLDER
     python scripts/multilingual.py pairs ENGLISH.txt TABLES --words WORDS.tsv --output pairs.txt

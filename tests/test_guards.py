@@ -18,7 +18,7 @@ from spacy_sapbert.pipeline.assemble import assemble
 PACKAGE = Path(spacy_sapbert.__file__).parent
 TRIPS = Path(__file__).with_name("trips.py")
 
-MOST_LINES = 57_031  # of all modules
+MOST_LINES = 57_033  # of all modules
 MOST_COMPLEX = 14_452  # complexity of all functions and methods; the mean would rise where a simple one goes
 C = 20  # the highest complexity of radon's rank C
 ABOVE_C: dict[str, int] = {}

@@ -35,8 +35,8 @@ def load(
 ) -> Language:
     """Load a pipeline in the package. `spacy.load("spacy_sapbert")` calls it, with the same arguments.
 
-    It needs no network. The first text takes about ten seconds more on a new machine: the index of the vocabulary is
-    made once. "notes" makes its vocabulary and index, too.
+    It needs no network. The first text takes about five seconds more on a new machine: the index of the vocabulary is
+    made once. "notes" also makes its vocabulary, and takes about half a minute of one core.
 
     Args:
         name: "abstracts" finds diseases, chemicals, genes, species and cell lines, and links them to the starter

@@ -10,6 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from ..errors import NotFoundError
 from ..files.output import replacing, temporary_folder
+from .tokenizer import load_pipeline
 
 _PACKAGE = Path(__file__).parents[1]
 _OF_INSTALLER = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
@@ -19,12 +20,13 @@ def write_wheels(pipeline: Path, folder: Path, name: Optional[str] = None, versi
     """Write the wheels of this package and of a saved pipeline to a folder. Name and version default to those in meta.
 
     Raises:
-        NotFoundError: There is no such pipeline.
+        SapbertError: E504 there is no such pipeline, E502 it cannot be loaded.
     """
     from spacy.cli.package import package
 
     if not (pipeline / "meta.json").is_file():
         raise NotFoundError(what=f"pipeline {pipeline}", remedy="Give the folder of a saved pipeline.")
+    load_pipeline(str(pipeline))  # its errors name what is wrong; those of spaCy's command are tracebacks
     folder.mkdir(parents=True, exist_ok=True)
     with temporary_folder(folder / "wheels") as made:
         package(pipeline, made, name=name, version=version, create_sdist=False, create_wheel=True)

@@ -8,6 +8,7 @@ from base64 import urlsafe_b64decode
 from importlib import import_module
 
 import pytest
+import spacy
 
 from spacy_sapbert.pipeline import packages
 
@@ -29,8 +30,7 @@ def made(monkeypatch, tmp_path):
         (folder / "x" / "dist" / f"en_{name}-{version}-py3-none-any.whl").write_bytes(b"")
 
     monkeypatch.setattr(import_module("spacy.cli.package"), "package", build)
-    (tmp_path / "pipeline").mkdir()
-    (tmp_path / "pipeline" / "meta.json").write_text("{}")
+    spacy.blank("en").to_disk(tmp_path / "pipeline")
 
 
 def test_both_wheels_and_the_line_that_installs_them(made, command, tmp_path):
@@ -52,6 +52,12 @@ def test_both_wheels_and_the_line_that_installs_them(made, command, tmp_path):
             content = wheel.read(name)
             assert urlsafe_b64decode(digest.removeprefix("sha256=") + "=") == hashlib.sha256(content).digest()
             assert int(size) == len(content)
+
+
+def test_a_damaged_pipeline_is_named(made, command, tmp_path):
+    (tmp_path / "pipeline" / "meta.json").write_text("{}")
+    assert "[E502]" in command("package", tmp_path / "pipeline", "-o", tmp_path / "wheels").err
+    assert not (tmp_path / "wheels").exists()
 
 
 def test_what_is_not_a_pipeline_is_named(made, command, tmp_path):
